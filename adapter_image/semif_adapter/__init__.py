@@ -1,0 +1,1 @@
+"""What runs in the container: reads a decision request, scores it on libllama, answers with probabilities."""

@@ -1,0 +1,112 @@
+"""The wire: what a caller may send to `POST /invocations` and what comes back, defined once for both sides.
+
+The adapter parses with these types, the client builds and reads with them. Unknown fields are refused
+everywhere, so that a misspelt key is an error and not a default.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+
+MAX_OPTIONS = 255
+"""Most options of one question: the limit of the System One API, which both forms share."""
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
+Readout = Literal["letters", "text"]
+Layout = Literal["schema-first", "state-first"]
+
+
+class WireModel(BaseModel):
+    """Base of every wire type: immutable, nothing coerced, nothing unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Option(WireModel):
+    """One allowed answer. Without a description the id itself is shown to the model."""
+
+    id: Identifier
+    description: NonEmptyText | None = None
+
+
+class Decision(WireModel):
+    """One question about one state, and the options to choose from, in the caller's order."""
+
+    id: Identifier
+    state: Annotated[str, StringConstraints(min_length=1)] | dict[str, JsonValue] | list[JsonValue]
+    question: NonEmptyText
+    options: Annotated[tuple[Option, ...], Field(min_length=2, max_length=MAX_OPTIONS)]
+
+
+class ModelInfo(WireModel):
+    """What really answered: enough to reproduce the numbers."""
+
+    name: str
+    file: str
+    sha256: str
+    revision: str | None
+    quantization: str
+    llama_cpp_build: str
+    backend: str
+    devices: tuple[str, ...]
+    gpu_layers: int
+    context_tokens: int
+    threads: int
+    invariant: bool
+    """Whether the start-up self-test found the logits bit-identical whatever else the engine holds."""
+
+
+class ResultTiming(WireModel):
+    """Seconds spent on this decision alone; the work it shares with others is in `SharedTiming`."""
+
+    suffix_forward_seconds: float
+    total_seconds: float
+
+
+class SharedTiming(WireModel):
+    """How the work of one request was shared among its decisions. Tokens are counts, times are seconds."""
+
+    batch_size: int
+    prefix_tokens: int
+    prefill_seconds: float
+    suffix_forward_seconds: float
+    total_seconds: float
+
+
+class Result(WireModel):
+    """The answer to one decision. `option_ids`, `probabilities` and `option_logits` are in request order."""
+
+    id: str
+    option_ids: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    option_logits: tuple[float, ...]
+    """What the softmax takes: raw logits (letters), or log-probability minus its empty-state prior (text)."""
+    allowed_token_mass: float | None
+    """Share of the full-vocabulary probability on the answer letters, 0 to 1; None for the text readout."""
+    input_tokens: int
+    """Prompt tokens of this decision, cached ones included."""
+    cached_tokens: int
+    """How many of `input_tokens` were not computed for this decision because a shared prefix held them."""
+    prompt_version: str
+    prompt_sha256: str
+    """Over the rendered prompt's UTF-8."""
+    readout: Readout
+    timing: ResultTiming
+    model: ModelInfo
+
+
+class ErrorDetail(WireModel):
+    """What is wrong: a code for programs, a message for people, and where in the request it is."""
+
+    code: str
+    message: str
+    path: str | None = None
+
+
+class ErrorBody(WireModel):
+    """Body of every reply that is not 200. `retry_after_seconds` is there exactly when `retryable` is true."""
+
+    error: ErrorDetail
+    retryable: bool
+    retry_after_seconds: float | None = None

@@ -1,0 +1,74 @@
+"""Errors that carry what a client is told: the HTTP status, a stable code, a message without user text."""
+
+from semif_adapter.contract import ErrorBody, ErrorDetail
+
+
+class AdapterError(Exception):
+    """A failure that a client is told about. The message names path and type, never the caller's text."""
+
+    status: int
+    code: str
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+    def body(self) -> ErrorBody:
+        """The reply's body."""
+        return ErrorBody(error=ErrorDetail(code=self.code, message=self.message, path=self.path), retryable=False)
+
+
+class InvalidRequestError(AdapterError):
+    """The request's content is wrong; the same request will fail again."""
+
+    status = 400
+    code = "invalid_request"
+
+
+class PromptTooLongError(AdapterError):
+    """The rendered prompt does not fit; nothing is ever cut."""
+
+    status = 400
+    code = "prompt_too_long"
+
+
+class BodyTooLargeError(AdapterError):
+    """More bytes than the body limit."""
+
+    status = 413
+    code = "body_too_large"
+
+
+class UnsupportedMediaTypeError(AdapterError):
+    """Not JSON."""
+
+    status = 415
+    code = "unsupported_media_type"
+
+
+class OverloadedError(AdapterError):
+    """No room now; the same request may pass later."""
+
+    status = 503
+    code = "overloaded"
+
+    def __init__(self, message: str, *, retry_after_seconds: float) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+    def body(self) -> ErrorBody:
+        """The reply's body, with the hint that SageMaker would lose as a header."""
+        detail = ErrorDetail(code=self.code, message=self.message)
+        return ErrorBody(error=detail, retryable=True, retry_after_seconds=self.retry_after_seconds)
+
+
+class EngineError(AdapterError):
+    """The engine could not give an honest answer (a failed decode, NaN, no mass on any option)."""
+
+    status = 500
+    code = "engine_error"
+
+
+class StartupError(Exception):
+    """The adapter cannot start. The message is one line that says what to change."""
