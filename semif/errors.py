@@ -1,0 +1,46 @@
+"""The one kind of failure that people are told about, and how the problems of a file are worded."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+
+class SemifError(Exception):
+    """A failure with a message for people: what is wrong, the value, what is allowed, what to change.
+
+    Commands print it as `semif: <message>` and exit with status 1; any other exception is a defect of Semif.
+    """
+
+
+class ProblemsError(SemifError):
+    """All problems of one source (a file, a set of props), reported at once.
+
+    `problems` holds one line for each, in the order of the source's fields.
+    """
+
+    def __init__(self, source: str | Path, problems: Iterable[str]) -> None:
+        self.source = str(source)
+        self.problems = tuple(problems)
+        super().__init__(f"{self.source}: " + "; ".join(self.problems))
+
+
+def problems_of(error: ValidationError, *, hidden: Sequence[str] = ()) -> tuple[str, ...]:
+    """One line for each problem of `error`: the key, the value received, what is allowed.
+
+    `hidden` names the tags of discriminated unions, which pydantic puts into the path of a key.
+    """
+    return tuple(_problem(details, hidden) for details in error.errors(include_url=False))
+
+
+def _problem(details: ErrorDetails, hidden: Sequence[str]) -> str:
+    key = ".".join(str(part) for part in details["loc"] if part not in hidden)
+    message = details["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if details["type"] == "missing":
+        return f"{key} is missing"
+    if details["type"] == "extra_forbidden":
+        return f"{key} is not a known key, remove it or check its spelling"
+    if details["type"] == "value_error":  # our own validators say the value themselves
+        return f"{key}: {message}" if key else message
+    return f"{key} = {details['input']!r}: {message[0].lower()}{message[1:]}"
