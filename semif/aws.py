@@ -1,0 +1,178 @@
+"""The one place where AWS clients are made: explicit timeouts and retries, failures told in one line."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import boto3
+import botocore.exceptions as boto_errors
+from botocore.config import Config
+
+from semif.errors import SemifError
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_codebuild import CodeBuildClient
+    from mypy_boto3_logs import CloudWatchLogsClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sagemaker import SageMakerClient
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
+    from mypy_boto3_sts import STSClient
+
+CONTROL = Config(
+    connect_timeout=5,
+    read_timeout=30,
+    retries={"mode": "standard", "total_max_attempts": 4},
+)
+"""For everything but invocations: control-plane calls answer within seconds and may be repeated."""
+
+INVOKE = Config(connect_timeout=5, read_timeout=70, retries={"total_max_attempts": 1})
+"""For InvokeEndpoint, which SageMaker itself ends after 60 s: waiting less would lose answers, and a retry
+after a lost answer would make the container compute it twice."""
+
+NO_REGION = "no AWS region is set; put `region` into the environment's file or set AWS_REGION"
+_LOGIN = "set AWS_PROFILE, or sign in again (`aws sso login`, `aws configure`)"
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
+_UNKNOWN_KEY = {
+    "InvalidClientTokenId",
+    "UnrecognizedClientException",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+}
+_DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
+
+
+@dataclass(frozen=True)
+class Aws:
+    """The AWS clients of one region.
+
+    `environment` holds the variables that make another program (the CDK CLI) reach the same AWS.
+    """
+
+    region: str
+    profile: str | None = None
+    endpoint_url: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_profile(cls, *, region: str | None, profile: str | None = None) -> "Aws":
+        """The caller's own account: `region`, or else the one of the profile or of AWS_REGION.
+
+        Raises SemifError for an unknown profile and where no region is set at all.
+        """
+        with aws_errors():
+            found = region or boto3.Session(profile_name=profile).region_name
+        if not found:
+            raise SemifError(
+                "no AWS region is set; put `region` into the environment's file or set AWS_REGION"
+            )
+        environment = {"AWS_REGION": found, "AWS_DEFAULT_REGION": found}
+        if profile:
+            environment["AWS_PROFILE"] = profile
+        return cls(region=found, profile=profile, environment=environment)
+
+    @cached_property
+    def _session(self) -> boto3.Session:
+        with aws_errors():
+            return boto3.Session(
+                profile_name=self.profile,
+                region_name=self.region,
+                aws_access_key_id=self.environment.get("AWS_ACCESS_KEY_ID"),
+                aws_secret_access_key=self.environment.get("AWS_SECRET_ACCESS_KEY"),
+            )
+
+    @cached_property
+    def cloudformation(self) -> "CloudFormationClient":
+        """Stacks and their outputs."""
+        return self._session.client("cloudformation", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def codebuild(self) -> "CodeBuildClient":
+        """The image build and the model build."""
+        return self._session.client("codebuild", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def logs(self) -> "CloudWatchLogsClient":
+        """What the builds print."""
+        return self._session.client("logs", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def s3(self) -> "S3Client":
+        """Sources and model archives."""
+        return self._session.client("s3", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def sagemaker(self) -> "SageMakerClient":
+        """The endpoint's state."""
+        return self._session.client("sagemaker", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def sagemaker_runtime(self) -> "SageMakerRuntimeClient":
+        """InvokeEndpoint."""
+        return self._session.client("sagemaker-runtime", config=INVOKE, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def sts(self) -> "STSClient":
+        """Who is calling."""
+        return self._session.client("sts", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    def account(self) -> str:
+        """The account number of the caller; raises SemifError where the credentials do not work."""
+        with aws_errors():
+            return self.sts.get_caller_identity()["Account"]
+
+
+@contextmanager
+def aws_errors() -> Iterator[None]:
+    """Turn every failure of botocore into a SemifError of one line that says what to do."""
+    try:
+        yield
+    except (boto_errors.BotoCoreError, boto_errors.ClientError) as error:
+        raise SemifError(describe(error)) from error
+
+
+def describe(error: Exception) -> str:
+    """One line for a botocore exception: what is wrong, and what to change where that is known."""
+    match error:
+        case boto_errors.ClientError():
+            line = _describe_client_error(error)
+        case boto_errors.NoCredentialsError() | boto_errors.PartialCredentialsError():
+            line = f"no AWS credentials were found; {_LOGIN}"
+        case boto_errors.ProfileNotFound(kwargs=details):
+            line = f"there is no AWS profile {details['profile']}; `aws configure list-profiles` shows yours"
+        case boto_errors.NoRegionError():
+            line = NO_REGION
+        case (
+            boto_errors.SSOError()
+            | boto_errors.TokenRetrievalError()
+            | boto_errors.CredentialRetrievalError()
+        ):
+            line = f"the AWS sign-in has expired or cannot be read; {_LOGIN}"
+        case boto_errors.HTTPClientError(kwargs=details) | boto_errors.ConnectionError(kwargs=details):
+            kind = "took too long to answer" if _is_timeout(error) else "cannot be reached"
+            line = f"{details.get('endpoint_url', 'AWS')} {kind}; check the network, the proxy and the region"
+        case _:
+            line = f"the AWS call failed: {_one_line(str(error))}"
+    return line
+
+
+def _is_timeout(error: Exception) -> bool:
+    return isinstance(error, boto_errors.ReadTimeoutError | boto_errors.ConnectTimeoutError)
+
+
+def _describe_client_error(error: boto_errors.ClientError) -> str:
+    code = error.response.get("Error", {}).get("Code", "unknown")
+    message = _one_line(error.response.get("Error", {}).get("Message") or "no message")
+    if code in _EXPIRED:
+        return f"the AWS credentials have expired ({error.operation_name}: {code}); {_LOGIN}"
+    if code in _UNKNOWN_KEY:
+        return f"AWS does not accept the credentials ({error.operation_name}: {code}); {_LOGIN}"
+    if code in _DENIED:
+        return f"the AWS credentials do not allow {error.operation_name}: {message}"
+    return f"{error.operation_name} failed: {code}: {message}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
