@@ -1,0 +1,1 @@
+"""The CodeBuild builds of an environment: what they build from, how they run, what they leave in the lock."""

@@ -1,0 +1,96 @@
+"""What a build starts from: a zip of just the needed files, the same bytes for the same files.
+
+A build's source hash names the image it makes, so a file that cannot change the image must not be in it.
+"""
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from semif.aws import aws_errors
+from semif.errors import SemifError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+IMAGE_SOURCES = (
+    "buildspec.yml",
+    "adapter_image/Dockerfile",
+    "adapter_image/*.toml",
+    "adapter_image/*.txt",
+    "adapter_image/semif_adapter/**/*.py",
+    "adapter_image/semif_adapter/py.typed",
+)
+MODEL_SOURCES = (
+    "buildspec.model.yml",
+    "pyproject.toml",
+    "README.md",
+    "models/*.toml",
+    "requirements/model-build.txt",
+    "semif/**/*.py",
+    "semif/py.typed",
+    "adapter_image/semif_adapter/**/*.py",
+    "adapter_image/semif_adapter/py.typed",
+)
+"""Globs under the project root, each of which must find something. Named files rather than whole folders keep
+caches, secrets and scratch files out."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_MODE = 0o100644 << 16
+
+
+@dataclass(frozen=True)
+class SourceZip:
+    """The zip's bytes and their SHA-256."""
+
+    data: bytes
+    sha256: str
+
+    @property
+    def key(self) -> str:
+        """Where it lies in the model bucket."""
+        return f"sources/{self.sha256}.zip"
+
+
+def pack_sources(root: Path, globs: Sequence[str]) -> SourceZip:
+    """Zip what `globs` find under `root`: sorted names, fixed times and modes, stored uncompressed.
+
+    Uncompressed because deflate's bytes differ between zlib builds, and some hundred kilobytes hardly matter.
+    Raises SemifError naming every glob that finds nothing.
+    """
+    found = {pattern: [path for path in root.glob(pattern) if path.is_file()] for pattern in globs}
+    if missing := [pattern for pattern, paths in found.items() if not paths]:
+        raise SemifError(f"{root} lacks what the build needs: {', '.join(missing)}; use a whole checkout")
+    files = {path.relative_to(root).as_posix(): path for paths in found.values() for path in paths}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(name, date_time=_EPOCH)
+            info.create_system = 3
+            info.external_attr = _MODE
+            archive.writestr(info, files[name].read_bytes())
+    data = buffer.getvalue()
+    return SourceZip(data, hashlib.sha256(data).hexdigest())
+
+
+def upload_sources(s3: "S3Client", bucket: str, source: SourceZip) -> None:
+    """Put the zip under its hash; what is there already is not sent again."""
+    with aws_errors():
+        if not _exists(s3, bucket, source.key):
+            s3.put_object(Bucket=bucket, Key=source.key, Body=source.data, ContentType="application/zip")
+
+
+def _exists(s3: "S3Client", bucket: str, key: str) -> bool:
+    try:
+        s3.head_object(Bucket=bucket, Key=key)
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") in {"404", "NoSuchKey", "NotFound"}:
+            return False
+        raise
+    return True

@@ -1,0 +1,124 @@
+"""Asking: one request to a SageMaker endpoint or an adapter's URL, and its reply or its error unwrapped."""
+
+import json
+from dataclasses import dataclass
+
+import urllib3
+from botocore.exceptions import ClientError
+from pydantic import ValidationError
+
+from semif.aws import Aws, aws_errors
+from semif.errors import SemifError
+from semif_adapter.contract import ErrorBody, Result, SharedTiming, WireModel
+
+MAX_BODY_BYTES = 6_291_456
+"""Largest body of InvokeEndpoint (botocore's service model of sagemaker-runtime)."""
+
+MEDIA_TYPE = "application/json"
+FORMS = ("decision", "decisions", "questions", "messages")
+"""What a request may be; see the wire in README.md."""
+
+
+class _Reply(WireModel):
+    """Either form of a reply."""
+
+    result: Result | None = None
+    results: tuple[Result, ...] | None = None
+    timing: SharedTiming | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The results in request order, the shared timing of a `decisions` request, and the reply's bytes."""
+
+    results: tuple[Result, ...]
+    timing: SharedTiming | None
+    raw: bytes
+
+
+class AnswerError(SemifError):
+    """The container's error: its HTTP `status`, and its `body`, None where that is not the wire's."""
+
+    def __init__(self, message: str, *, status: int, body: ErrorBody | None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = body
+
+
+def request_body(text: bytes, *, name: str) -> bytes:
+    """The request that `text` is or stands for: a lone decision object is wrapped as `{"decision": ...}`.
+
+    The caller's bytes are kept, so that the adapter judges what was really written. `name` is for messages.
+    Raises SemifError for what is not a JSON object and for bodies over SageMaker's limit.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SemifError(f"{name} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise SemifError(f"{name} holds a JSON {type(document).__name__}, a request is an object")
+    body = text if any(form in document for form in FORMS) else b'{"decision": ' + text + b"}"
+    if len(body) > MAX_BODY_BYTES:
+        raise SemifError(f"{name} is {len(body)} bytes, SageMaker takes {MAX_BODY_BYTES}; shorten the state")
+    return body
+
+
+def ask_endpoint(aws: Aws, endpoint: str, body: bytes) -> Answer:
+    """InvokeEndpoint. Raises AnswerError for the container's errors, SemifError for all others."""
+    with aws_errors():
+        try:
+            reply = aws.sagemaker_runtime.invoke_endpoint(
+                EndpointName=endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE
+            )
+            return _answer(reply["Body"].read())
+        except ClientError as error:
+            # The container's own status and body: botocore parses the members of ModelError to the top.
+            status = error.response.get("OriginalStatusCode")
+            if status is None:
+                raise
+            message = str(error.response.get("OriginalMessage", ""))
+    raise _answer_error(int(str(status)), message.encode())
+
+
+def ask_url(url: str, body: bytes) -> Answer:
+    """POST to the adapter at `url` (its base, or the whole address of `/invocations`).
+
+    Raises AnswerError for the adapter's errors and SemifError where it cannot be reached.
+    """
+    target = url if url.endswith("/invocations") else url.rstrip("/") + "/invocations"
+    pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=70), retries=False)
+    try:
+        reply = pool.request("POST", target, body=body, headers={"Content-Type": MEDIA_TYPE})
+    except (urllib3.exceptions.HTTPError, ValueError) as error:
+        raise SemifError(f"{target} cannot be asked: {error}; is the adapter running there?") from None
+    finally:
+        pool.clear()
+    if reply.status != 200:
+        raise _answer_error(reply.status, reply.data)
+    return _answer(reply.data)
+
+
+def _answer(raw: bytes) -> Answer:
+    try:
+        reply = _Reply.model_validate_json(raw)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"]) or "the body"
+        raise SemifError(f"the reply is not one of Semif's: {where}: {problem['msg'].lower()}") from None
+    if reply.result is not None:
+        return Answer((reply.result,), None, raw)
+    if reply.results is not None:
+        return Answer(reply.results, reply.timing, raw)
+    raise SemifError("the reply is not one of Semif's: it holds neither result nor results")
+
+
+def _answer_error(status: int, raw: bytes) -> AnswerError:
+    try:
+        body = ErrorBody.model_validate_json(raw)
+    except ValidationError:
+        text = " ".join(raw.decode(errors="replace").split())[:300]
+        return AnswerError(f"the container answered {status}: {text or 'no text'}", status=status, body=None)
+    at = f" at {body.error.path}" if body.error.path else ""
+    again = f"; try again in {body.retry_after_seconds:g} s" if body.retry_after_seconds is not None else ""
+    line = f"the container answered {status} {body.error.code}{at}: {body.error.message}{again}"
+    return AnswerError(line, status=status, body=body)
