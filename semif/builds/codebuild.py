@@ -1,0 +1,132 @@
+"""Running CodeBuild projects: start, follow, and read what the builds export."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from semif.aws import Aws, aws_errors
+from semif.errors import SemifError
+
+if TYPE_CHECKING:
+    from mypy_boto3_codebuild.type_defs import BuildTypeDef
+
+SHOWN_LINES = 12
+"""How many of a build's last log lines are kept for display and for its error."""
+
+
+@dataclass
+class Build:
+    """One started build; `follow` keeps it up to date.
+
+    `name` is Semif's own ("image", "model"); `reason` is what CodeBuild says about the phase that failed.
+    """
+
+    name: str
+    project: str
+    id: str
+    phase: str = "SUBMITTED"
+    status: str = "IN_PROGRESS"
+    reason: str = ""
+    exported: dict[str, str] = field(default_factory=dict)
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=SHOWN_LINES))
+    _log_token: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether CodeBuild is done with it, well or not."""
+        return self.status != "IN_PROGRESS"
+
+
+class BuildError(SemifError):
+    """A build ended otherwise than SUCCEEDED; the message holds phase, reason and last log lines."""
+
+
+def start_build(aws: Aws, *, name: str, project: str, source: str, variables: Mapping[str, str]) -> Build:
+    """Start `project` on the zip at `source` (`bucket/key`), with `variables` beside the project's own."""
+    with aws_errors():
+        reply = aws.codebuild.start_build(
+            projectName=project,
+            sourceTypeOverride="S3",
+            sourceLocationOverride=source,
+            environmentVariablesOverride=[
+                {"name": key, "value": value, "type": "PLAINTEXT"} for key, value in sorted(variables.items())
+            ],
+        )
+    return Build(name=name, project=project, id=reply["build"]["id"])
+
+
+def follow(
+    aws: Aws,
+    builds: Sequence[Build],
+    *,
+    poll_seconds: float,
+    on_change: Callable[[Sequence[Build]], None] = lambda _: None,
+) -> None:
+    """Wait until every build has ended; `on_change` sees them after each look.
+
+    CodeBuild's own time limits end a build that hangs. Raises BuildError when one did not succeed, after
+    all have ended: the log of each is then complete.
+    """
+    while True:
+        with aws_errors():
+            _refresh(aws, builds)
+        on_change(builds)
+        if all(build.ended for build in builds):
+            break
+        time.sleep(poll_seconds)
+    if failed := [build for build in builds if build.status != "SUCCEEDED"]:
+        raise BuildError("\n".join(_failure(build) for build in failed))
+
+
+def _refresh(aws: Aws, builds: Sequence[Build]) -> None:
+    by_id = {build.id: build for build in builds if not build.ended}
+    for told in aws.codebuild.batch_get_builds(ids=list(by_id))["builds"]:
+        build = by_id[told["id"]]
+        build.phase = told.get("currentPhase", build.phase)
+        build.exported = {
+            variable["name"]: variable.get("value", "")
+            for variable in told.get("exportedEnvironmentVariables", [])
+        }
+        _read_log(aws, build, told)
+        build.status = told["buildStatus"]
+        if build.ended and build.status != "SUCCEEDED":
+            build.phase, build.reason = _failed_phase(told)
+
+
+def _failed_phase(told: "BuildTypeDef") -> tuple[str, str]:
+    for phase in told.get("phases", []):
+        if phase.get("phaseStatus") not in {None, "SUCCEEDED", "IN_PROGRESS"}:
+            contexts = phase.get("contexts", [])
+            return phase["phaseType"], "; ".join(part.get("message", "") for part in contexts)
+    return told.get("currentPhase", "COMPLETED"), ""
+
+
+def _read_log(aws: Aws, build: Build, told: "BuildTypeDef") -> None:
+    """Take the new events of the build's log stream, which appears some seconds after the build starts."""
+    group, stream = told.get("logs", {}).get("groupName"), told.get("logs", {}).get("streamName")
+    if not group or not stream:
+        return
+    while True:
+        position = {"nextToken": build._log_token} if build._log_token else {}
+        try:
+            page = aws.logs.get_log_events(
+                logGroupName=group, logStreamName=stream, startFromHead=True, **position
+            )
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") == "ResourceNotFoundException":
+                return
+            raise
+        build.lines.extend(line for event in page["events"] if (line := event["message"].strip()))
+        if page["nextForwardToken"] == build._log_token:
+            return
+        build._log_token = page["nextForwardToken"]
+
+
+def _failure(build: Build) -> str:
+    reason = f": {build.reason}" if build.reason else ""
+    first = f"the {build.name} build ended {build.status} in phase {build.phase}{reason} ({build.id})"
+    return "\n".join([first, *(f"  {line}" for line in build.lines)])
