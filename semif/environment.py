@@ -1,0 +1,209 @@
+"""`environments/*.toml`: what each deployment is, read into one typed value.
+
+All problems of a file are reported at once, each with its key, the value received and what is allowed.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails
+
+from semif.errors import SemifError
+from semif.instances import Accelerator, accelerator_of, placement_problems
+from semif.project import project_root
+from semif.toml_file import read_toml, shown
+from semif_adapter.settings import Settings
+
+SETTINGS_OF_THE_IMAGE = ("model_dir", "gguf", "library_dir", "host", "port")
+"""Settings that the image and SageMaker fix; an environment may set the others."""
+
+EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=40)]
+"""Part of the names of stacks (`Semif-NAME-…`) and of the endpoint (`semif-NAME`, at most 63 characters)."""
+AccountId = Annotated[str, StringConstraints(pattern=r"^[0-9]{12}$")]
+Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$")]
+TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
+
+
+def _at_least_one(count: int) -> int:
+    if count < 1:
+        raise ValueError(
+            f"{count} instances are not possible: scaling to zero needs inference components, "
+            "a variant keeps at least 1"
+        )
+    return count
+
+
+class Table(BaseModel):
+    """Base of every table of the file: immutable, nothing coerced, nothing unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ModelTable(Table):
+    """`[model]`: which preset of `models/` is served."""
+
+    preset: Annotated[str, StringConstraints(min_length=1)]
+
+
+class EndpointTable(Table):
+    """`[endpoint]`: where it runs. Timeouts are seconds; SageMaker allows what the bounds say."""
+
+    instance_type: str | None = None
+    instance_pool: list[str] | None = None
+    """One to five instance types in order of preference: a fallback for placement, not load balancing."""
+    provision_timeout_seconds: int | None = None
+    """How long one pool is tried before the next; SageMaker's default applies where unset."""
+    initial_instance_count: Annotated[int, AfterValidator(_at_least_one)] = 1
+    startup_timeout_seconds: TimeoutSeconds
+    """From the start of the container to its first healthy `/ping`: loading the model happens in between."""
+    model_download_timeout_seconds: TimeoutSeconds
+    """For fetching and unpacking the archive, before the container starts."""
+    inference_ami_version: str | None = None
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """Every instance type that may be used, the preferred one first."""
+        return tuple(self.instance_pool) if self.instance_pool else (cast(str, self.instance_type),)
+
+
+class Environment(Table):
+    """One named deployment. Read with `load_environment`."""
+
+    name: EnvironmentName
+    kind: Literal["decision"]
+    account: AccountId | None = None
+    region: Region | None = None
+    removal: Literal["destroy", "retain"]
+    """What `semif destroy` leaves behind: nothing, or the bucket and the image repository."""
+    model: ModelTable
+    endpoint: EndpointTable
+    adapter: Settings = Settings.from_env({})
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _all_problems_at_once(cls, tables: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Check the tables together as well, even where a key alone is wrong already."""
+        together = _problems_together(tables) if isinstance(tables, Mapping) else ()
+        found: list[InitErrorDetails] = [
+            {"type": "value_error", "loc": (), "input": None, "ctx": {"error": ValueError(problem)}}
+            for problem in together
+        ]
+        try:
+            environment = handler(tables)
+        except ValidationError as error:
+            found = [cast(InitErrorDetails, details) for details in error.errors(include_url=False)] + found
+        if found:
+            raise ValidationError.from_exception_data(cls.__name__, found)
+        return environment
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """What llama.cpp runs on; the same for every instance type of the environment."""
+        return accelerator_of(self.endpoint.instance_types[0])
+
+    @property
+    def settings(self) -> Settings:
+        """The adapter's settings in the container. On a GPU all layers go there unless the file says less."""
+        if self.accelerator == "cuda" and self.adapter.gpu_layers == 0:
+            return self.adapter.model_copy(update={"gpu_layers": -1})
+        return self.adapter
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint's fixed name: models and images change behind it."""
+        return f"semif-{self.name}"
+
+    @property
+    def artifacts_stack(self) -> str:
+        """Name of the stack with the bucket, the repository and the builds."""
+        return f"Semif-{self.name}-Artifacts"
+
+    @property
+    def endpoint_stack(self) -> str:
+        """Name of the stack with the role, the model and the endpoint."""
+        return f"Semif-{self.name}-Endpoint"
+
+
+def environment_names() -> tuple[str, ...]:
+    """Names of the project's environments, sorted."""
+    return tuple(sorted(path.stem for path in environments_folder().glob("*.toml")))
+
+
+def environments_folder() -> Path:
+    """The folder of the environment files and of their locks."""
+    return project_root() / "environments"
+
+
+def load_environment(name: str) -> Environment:
+    """The environment `environments/<name>.toml`.
+
+    Raises SemifError if there is none of that name, or with all problems of its file.
+    """
+    known = environment_names()
+    if name not in known:
+        raise SemifError(f"there is no environment {shown(name)}, known are {', '.join(known) or 'none'}")
+    return read_environment(environments_folder() / f"{name}.toml")
+
+
+def read_environment(path: Path) -> Environment:
+    """The environment of one file, named after it. Raises SemifError with all problems of the file."""
+    return read_toml(path, Environment, {"name": path.stem})
+
+
+def _problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong across keys, found on the raw tables: also where a key alone is wrong already."""
+    adapter = _table(tables, "adapter")
+    for key in SETTINGS_OF_THE_IMAGE:
+        if key in adapter:
+            yield f"adapter.{key} is not a known key: the image fixes it"
+    endpoint = _table(tables, "endpoint")
+    pool = _typed(endpoint, "instance_pool", list)
+    types = [item for item in pool if isinstance(item, str)] if pool is not None else None
+    placement = {
+        "instance_type": _typed(endpoint, "instance_type", str),
+        "instance_pool": types,
+        "provision_timeout_seconds": _typed(endpoint, "provision_timeout_seconds", int),
+        "inference_ami_version": _typed(endpoint, "inference_ami_version", str),
+    }
+    if endpoint:
+        yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
+    yield from _gpu_layer_problems(adapter, [*(types or ()), *filter(None, [placement["instance_type"]])])
+
+
+def _gpu_layer_problems(adapter: Mapping[str, Any], types: list[str]) -> Iterator[str]:
+    layers = adapter.get("gpu_layers")
+    if layers is None:
+        return
+    for instance_type in types:
+        try:
+            on_gpu = accelerator_of(instance_type) == "cuda"
+        except ValueError:  # reported as a problem of the endpoint table
+            continue
+        if on_gpu and layers == 0:
+            yield f"adapter.gpu_layers = 0: {instance_type} has a GPU that would idle; use -1 for all layers"
+            return
+        if not on_gpu and layers != 0:
+            yield f"adapter.gpu_layers = {layers!r}: {instance_type} has no GPU, remove it"
+            return
+
+
+def _table(tables: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = tables.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _typed(table: Mapping[str, Any], key: str, kind: type) -> Any:
+    """The value where it has the type; a wrong type is reported by the table itself."""
+    value = table.get(key)
+    return value if isinstance(value, kind) and not isinstance(value, bool) else None
