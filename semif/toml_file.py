@@ -1,0 +1,52 @@
+"""Typed TOML files: read once, every problem of a file reported at once."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from semif.errors import ProblemsError, SemifError, problems_of
+
+T = TypeVar("T", bound=BaseModel)
+
+MAX_FILE_BYTES = 1_048_576
+MAX_SHOWN = 120
+
+
+def read_toml(path: Path, model: type[T], given: Mapping[str, object] | None = None) -> T:
+    """Read `path` as a `model`; `given` adds keys that the file itself must not set (its name, say).
+
+    Raises ProblemsError, which names every problem of the file, and SemifError where it cannot be read at all.
+    """
+    content = _parse(path)
+    taken = sorted(set(content) & set(given or {}))
+    if taken:
+        raise SemifError(f"{path}: {', '.join(taken)} must not be set in the file; remove it")
+    try:
+        return model.model_validate({**content, **(given or {})})
+    except ValidationError as error:
+        raise ProblemsError(path, problems_of(error)) from None
+
+
+def shown(value: object) -> str:
+    """`value` as an error message may quote it: its repr, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text)} characters)"
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    if len(text) > MAX_FILE_BYTES:
+        raise SemifError(f"{path} is longer than {MAX_FILE_BYTES:,} bytes, which no such file needs")
+    try:
+        return tomllib.loads(text.decode())
+    except UnicodeDecodeError as error:
+        raise SemifError(f"{path} is not UTF-8 text: byte {error.start} is wrong") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SemifError(f"{path} is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
