@@ -13,6 +13,7 @@ from semif.errors import SemifError
 
 if TYPE_CHECKING:
     from mypy_boto3_codebuild.type_defs import BuildTypeDef
+    from mypy_boto3_logs.type_defs import GetLogEventsRequestTypeDef
 
 SHOWN_LINES = 12
 """How many of a build's last log lines are kept for display and for its error."""
@@ -33,7 +34,9 @@ class Build:
     reason: str = ""
     exported: dict[str, str] = field(default_factory=dict)
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=SHOWN_LINES))
-    _log_token: str | None = None
+    log_group: str | None = None
+    log_stream: str | None = None
+    log_token: str | None = None
 
     @property
     def ended(self) -> bool:
@@ -79,6 +82,10 @@ def follow(
             break
         time.sleep(poll_seconds)
     if failed := [build for build in builds if build.status != "SUCCEEDED"]:
+        time.sleep(poll_seconds)  # the log's last lines come after the build's end
+        with aws_errors():
+            for build in failed:
+                _read_log(aws, build)
         raise BuildError("\n".join(_failure(build) for build in failed))
 
 
@@ -91,7 +98,9 @@ def _refresh(aws: Aws, builds: Sequence[Build]) -> None:
             variable["name"]: variable.get("value", "")
             for variable in told.get("exportedEnvironmentVariables", [])
         }
-        _read_log(aws, build, told)
+        logs = told.get("logs", {})
+        build.log_group, build.log_stream = logs.get("groupName"), logs.get("streamName")
+        _read_log(aws, build)
         build.status = told["buildStatus"]
         if build.ended and build.status != "SUCCEEDED":
             build.phase, build.reason = _failed_phase(told)
@@ -105,25 +114,28 @@ def _failed_phase(told: "BuildTypeDef") -> tuple[str, str]:
     return told.get("currentPhase", "COMPLETED"), ""
 
 
-def _read_log(aws: Aws, build: Build, told: "BuildTypeDef") -> None:
+def _read_log(aws: Aws, build: Build) -> None:
     """Take the new events of the build's log stream, which appears some seconds after the build starts."""
-    group, stream = told.get("logs", {}).get("groupName"), told.get("logs", {}).get("streamName")
-    if not group or not stream:
+    if not build.log_group or not build.log_stream:
         return
+    query: GetLogEventsRequestTypeDef = {
+        "logGroupName": build.log_group,
+        "logStreamName": build.log_stream,
+        "startFromHead": True,
+    }
     while True:
-        position = {"nextToken": build._log_token} if build._log_token else {}
+        if build.log_token:
+            query["nextToken"] = build.log_token
         try:
-            page = aws.logs.get_log_events(
-                logGroupName=group, logStreamName=stream, startFromHead=True, **position
-            )
+            page = aws.logs.get_log_events(**query)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") == "ResourceNotFoundException":
                 return
             raise
-        build.lines.extend(line for event in page["events"] if (line := event["message"].strip()))
-        if page["nextForwardToken"] == build._log_token:
+        build.lines.extend(line for event in page["events"] if (line := event.get("message", "").strip()))
+        if page["nextForwardToken"] == build.log_token:  # how CloudWatch Logs says that this is all for now
             return
-        build._log_token = page["nextForwardToken"]
+        build.log_token = page["nextForwardToken"]
 
 
 def _failure(build: Build) -> str:

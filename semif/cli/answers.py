@@ -1,0 +1,59 @@
+"""Answers for people: each option's probability as a small bar."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from semif.invoke import Answer
+from semif_adapter.contract import Result, SharedTiming
+
+BAR_CELLS = 24
+
+
+def show_answer(console: Console, answer: Answer) -> None:
+    """Print every result of the reply, and what its decisions shared."""
+    for result in answer.results:
+        console.print(f"[bold]{escape(result.id)}[/]")
+        console.print(_bars(result, blocks="utf" in console.encoding.lower()))
+        console.print(f"  [dim]{escape(_facts(result))}[/]")
+    if answer.timing is not None:
+        console.print(f"  [dim]{_shared(answer.timing)}[/]")
+
+
+def _bars(result: Result, *, blocks: bool) -> Table:
+    table = Table.grid(padding=(0, 1))
+    best = max(result.probabilities)
+    for option, probability in zip(result.option_ids, result.probabilities, strict=True):
+        style = "bold green" if probability == best else ""
+        table.add_row(
+            " ",
+            escape(option),
+            f"[{style or 'default'}]{bar(probability, blocks=blocks)}[/]",
+            f"{probability * 100:5.1f} %",
+            style=style,
+        )
+    return table
+
+
+def bar(share: float, *, blocks: bool = True) -> str:
+    """`share` (0 to 1) as a bar of `BAR_CELLS` characters; without `blocks` in ASCII."""
+    full, empty = ("█", "·") if blocks else ("#", ".")
+    cells = round(share * BAR_CELLS)
+    return full * cells + empty * (BAR_CELLS - cells)
+
+
+def _facts(result: Result) -> str:
+    mass = (
+        "" if result.allowed_token_mass is None else f", allowed token mass {result.allowed_token_mass:.2f}"
+    )
+    return (
+        f"{result.readout} readout{mass}, {result.input_tokens} tokens ({result.cached_tokens} cached), "
+        f"{result.timing.total_seconds * 1000:.0f} ms, {result.model.name} {result.model.quantization}"
+    )
+
+
+def _shared(timing: SharedTiming) -> str:
+    return (
+        f"{timing.batch_size} decisions over one prefix of {timing.prefix_tokens} tokens, computed once in "
+        f"{timing.prefill_seconds * 1000:.0f} ms; {timing.total_seconds * 1000:.0f} ms in all"
+    )
