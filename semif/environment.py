@@ -148,7 +148,7 @@ def environments_folder() -> Path:
 def load_environment(name: str) -> Environment:
     """The environment `environments/<name>.toml`.
 
-    Raises SemifError if there is none of that name, or with all problems of its file.
+    Raises SemifError if there is none of that name, ProblemsError with all problems of its file.
     """
     known = environment_names()
     if name not in known:
@@ -157,7 +157,7 @@ def load_environment(name: str) -> Environment:
 
 
 def read_environment(path: Path) -> Environment:
-    """The environment of one file, named after it. Raises SemifError with all problems of the file."""
+    """The environment of one file, named after it. Raises ProblemsError with all problems of the file."""
     return read_toml(path, Environment, {"name": path.stem})
 
 

@@ -1,0 +1,225 @@
+"""`environments/<name>.lock.json`: the pins that the builds of an environment produced.
+
+The lock is the only thing a deployment knows about its image and its model. It is canonical JSON, made to be
+committed and reviewed: the same pins give the same bytes. Synth reads it and never looks anything up.
+"""
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from semif.environment import AccountId, Environment, EnvironmentName, Region, environments_folder
+from semif.errors import ProblemsError, SemifError, problems_of
+from semif.pins import ImageRef
+from semif_adapter.manifest import ModelManifest, Sha256
+
+LOCAL_ACCOUNT = "000000000000"
+"""The account of the AWS on this machine: no real account has this number."""
+
+MAX_LOCK_BYTES = 65_536
+
+_S3_URI = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/([!-~]{1,1024})")
+
+
+class LockPart(BaseModel):
+    """Base of the lock's objects: immutable, nothing coerced, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class BuiltImage(LockPart):
+    """An image that a build pushed and whose digest it read back."""
+
+    uri: ImageRef
+    source_sha256: Sha256
+    """Of the zip that the build was given."""
+    base: ImageRef
+    """The Deep Learning Container that the image extends."""
+
+
+class UnbuiltImage(LockPart):
+    """Stands for an image on the AWS of this machine, which builds none; nothing else may hold it."""
+
+    built: Literal[False]
+    source_sha256: Sha256
+
+
+class ArchivedModel(LockPart):
+    """A model archive in S3."""
+
+    preset: Annotated[str, StringConstraints(min_length=1)]
+    manifest_sha256: Sha256
+    """The model's identity: its manifest names every member with its hash. Part of the S3 key."""
+    s3_uri: Annotated[str, StringConstraints(pattern=f"^{_S3_URI.pattern}$")]
+    archive_sha256: Sha256
+    format: Literal["tar.gz"]
+
+    @property
+    def bucket(self) -> str:
+        """The bucket of `s3_uri`."""
+        return self.s3_uri.removeprefix("s3://").partition("/")[0]
+
+    @property
+    def key(self) -> str:
+        """The object key of `s3_uri`."""
+        return self.s3_uri.removeprefix("s3://").partition("/")[2]
+
+
+_IMAGE_TAGS = ("built", "unbuilt")
+
+
+def _image_kind(value: Any) -> str:
+    return (
+        "unbuilt"
+        if isinstance(value, UnbuiltImage) or (isinstance(value, dict) and "built" in value)
+        else "built"
+    )
+
+
+class Lock(LockPart):
+    """Everything that a deployment pins."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
+    environment: EnvironmentName
+    kind: Literal["decision"]
+    account: AccountId
+    region: Region
+    image: Annotated[
+        Annotated[BuiltImage, Tag("built")] | Annotated[UnbuiltImage, Tag("unbuilt")],
+        Discriminator(_image_kind),
+    ]
+    model: ArchivedModel
+    example: bool = False
+    """True for the locks of synth checks: `semif deploy` refuses them."""
+
+    @model_validator(mode="after")
+    def _image_is_there(self) -> "Lock":
+        if isinstance(self.image, UnbuiltImage) and self.account != LOCAL_ACCOUNT:
+            raise ValueError(
+                f"the image is not built, which only the AWS on this machine allows (account {LOCAL_ACCOUNT}), "
+                f"got account {self.account}; run `semif build {self.environment}`"
+            )
+        return self
+
+    @property
+    def image_uri(self) -> str:
+        """What the SageMaker Model names. An unbuilt image names itself honestly: no registry has it."""
+        if isinstance(self.image, BuiltImage):
+            return str(self.image.uri)
+        return f"{registry_of(self.account, self.region)}/unbuilt@sha256:{self.image.source_sha256}"
+
+    def canonical_bytes(self) -> bytes:
+        """The lock's one byte form: sorted keys, two-space indent, a final newline."""
+        content = self.model_dump(by_alias=True, mode="json")
+        if not self.example:
+            del content["example"]
+        return (json.dumps(content, sort_keys=True, indent=2) + "\n").encode()
+
+
+def registry_of(account: str, region: str) -> str:
+    """Host of an account's private ECR registry in a region."""
+    suffix = ".cn" if region.startswith("cn-") else ""
+    return f"{account}.dkr.ecr.{region}.amazonaws.com{suffix}"
+
+
+def lock_path(environment_name: str) -> Path:
+    """Where an environment's own lock lies."""
+    return environments_folder() / f"{environment_name}.lock.json"
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock of one file. Raises SemifError if it cannot be read, ProblemsError with all its problems."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_LOCK_BYTES + 1)
+    except FileNotFoundError:
+        name = path.name.removesuffix(".json").removesuffix(".lock")
+        raise SemifError(f"there is no lock {path}; run `semif build {name}`, which writes it") from None
+    except OSError as error:
+        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    if len(content) > MAX_LOCK_BYTES:
+        raise SemifError(f"{path} is longer than {MAX_LOCK_BYTES:,} bytes, which no lock needs")
+    try:
+        lock = Lock.model_validate(json.loads(content, object_pairs_hook=_distinct_keys))
+    except ValidationError as error:
+        raise ProblemsError(path, problems_of(error, hidden=_IMAGE_TAGS)) from None
+    except (ValueError, RecursionError) as error:
+        raise SemifError(f"{path} is not a lock: {error}; run `semif build` to write it anew") from None
+    if content != lock.canonical_bytes():
+        raise SemifError(f"{path} is not in the lock's canonical form; run `semif build` to write it anew")
+    return lock
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Write `lock` to `path`, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(lock.canonical_bytes())
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def check_lock(lock: Lock, environment: Environment, manifest: ModelManifest, *, source: str | Path) -> None:
+    """Check that `lock` is of this environment and holds its model; `manifest` is that of the preset.
+
+    Raises ProblemsError with all problems at once; `source` names the lock in the message.
+    """
+    found = list(_mismatches(lock, environment, manifest))
+    if found:
+        raise ProblemsError(source, found)
+
+
+def _mismatches(lock: Lock, environment: Environment, manifest: ModelManifest) -> Iterator[str]:
+    rebuild = f"run `semif build {environment.name}`"
+    for key, locked, wanted in (
+        ("environment", lock.environment, environment.name),
+        ("kind", lock.kind, environment.kind),
+        ("account", lock.account, environment.account),
+        ("region", lock.region, environment.region),
+        ("model.preset", lock.model.preset, environment.model.preset),
+    ):
+        if wanted is not None and locked != wanted:
+            yield f"{key} is {locked!r}, the environment {environment.name} says {wanted!r}; {rebuild}"
+    model = lock.model
+    if model.manifest_sha256 != manifest.sha256:
+        yield (
+            f"model.manifest_sha256 is {model.manifest_sha256}, the preset {environment.model.preset} is "
+            f"{manifest.sha256}: this is not the pinned model; {rebuild}"
+        )
+    if model.manifest_sha256 not in model.key:
+        yield f"model.s3_uri is {model.s3_uri!r}, its key must hold model.manifest_sha256; {rebuild}"
+    if isinstance(lock.image, BuiltImage):
+        registry = registry_of(lock.account, lock.region)
+        if lock.image.uri.registry != registry:
+            yield f"image.uri is in {lock.image.uri.registry!r}, allowed is {registry!r}; {rebuild}"
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"the key {key!r} stands twice")
+    return dict(pairs)
