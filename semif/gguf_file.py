@@ -7,6 +7,7 @@ infos, then the tensor data at an aligned offset. Every count and length is boun
 import re
 import struct
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -99,7 +100,7 @@ def _guess(head: bytes) -> str:
         ),
         (head[:2] == b"\x1f\x8b", "a gzip archive"),
         (head[:4] == b"PK\x03\x04", "a zip archive"),
-        (head[8:9] == b"{" and b"__metadata__" in head or b'"dtype"' in head, "a safetensors file"),
+        (head[8:9] == b"{", "a safetensors file"),
     )
     for matches, what in known:
         if matches:
@@ -121,7 +122,7 @@ def _check_servable(path: Path, header: GgufHeader) -> None:
     if (shard and shard[2] != "00001") or count not in (0, 1):
         which = f"shard {shard[1]} of {shard[2]}" if shard else f"one of {count} shards"
         raise NotAModelError(
-            f"{path.name} is {which}; split models are not packed, merge them first (llama-gguf-split --merge)"
+            f"{path.name} is {which}; split models are not packed, merge them with llama-gguf-split"
         )
 
 
@@ -221,10 +222,11 @@ class _Reader:
         _, end, name = max(ends, key=lambda extent: extent[1])
         if data + end > self._size:
             raise self._error(
-                f"is cut off: tensor {name!r} ends at byte {data + end:,}, the file at {self._size:,}; fetch it again"
+                f"is cut off: tensor {name!r} ends at byte {data + end:,}, the file at {self._size:,}; "
+                "fetch it again"
             )
         ends.sort()
-        for (_, end, name), (offset, _, following) in zip(ends, ends[1:], strict=False):
+        for (_, end, name), (offset, _, following) in pairwise(ends):
             if offset < end:
                 raise self._error(f"has overlapping tensors {name!r} and {following!r}")
 

@@ -48,7 +48,7 @@ class ImageRef:
 
     @property
     def registry(self) -> str:
-        """Host (and port) of the registry; `docker.io` where the repository names none, as Docker reads it."""
+        """Host (and port) of the registry; `docker.io` where the repository names none, as in Docker."""
         host, slash, _ = self.repository.partition("/")
         return host if slash and _HOST.fullmatch(host) else "docker.io"
 
@@ -56,7 +56,7 @@ class ImageRef:
         return f"{self.repository}@{self.digest}"
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ARG003
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
             lambda value: value if isinstance(value, cls) else cls.parse(value),
             serialization=core_schema.to_string_ser_schema(),
@@ -130,7 +130,7 @@ class ModelPin(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: Annotated[str, Field(max_length=1024)]
-    """`hf://owner/repository`, `pypi://package`, `s3://bucket/key` or `file:path` (relative: to the project)."""
+    """`hf://owner/repository`, `pypi://package`, `s3://bucket/key` or `file:path` (from the project)."""
     revision: Annotated[str, Field(max_length=200)] | None = None
     """Commit (hf), version (pypi) or object version (s3)."""
     file: MemberName

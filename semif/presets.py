@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from semif.errors import SemifError
 from semif.pins import ModelPin
@@ -30,7 +30,7 @@ class Preset(BaseModel):
     prompt: PromptSpec
 
     def manifest(self) -> ModelManifest:
-        """The archive's manifest: a function of the preset alone, so its SHA-256 is known before any download."""
+        """The archive's manifest, from the preset alone: its SHA-256 is known before any download."""
         pin = self.model
         return ModelManifest(
             preset=self.name,

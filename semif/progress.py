@@ -10,5 +10,5 @@ class Progress(Protocol):
         """Take note; must be quick and must not raise."""
 
 
-def silent(step: str, done: int, total: int) -> None:  # noqa: ARG001 - the shape of Progress
+def silent(step: str, done: int, total: int) -> None:
     """For callers who do not want to hear."""

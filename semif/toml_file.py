@@ -18,7 +18,7 @@ MAX_SHOWN = 120
 def read_toml(path: Path, model: type[T], given: Mapping[str, object] | None = None) -> T:
     """Read `path` as a `model`; `given` adds keys that the file itself must not set (its name, say).
 
-    Raises ProblemsError, which names every problem of the file, and SemifError where it cannot be read at all.
+    Raises ProblemsError, which names every problem of the file, or SemifError where it cannot be read.
     """
     content = _parse(path)
     taken = sorted(set(content) & set(given or {}))

