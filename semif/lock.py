@@ -113,7 +113,7 @@ class Lock(LockPart):
     def _image_is_there(self) -> "Lock":
         if isinstance(self.image, UnbuiltImage) and self.account != LOCAL_ACCOUNT:
             raise ValueError(
-                f"the image is not built, which only the AWS on this machine allows (account {LOCAL_ACCOUNT}), "
+                f"the image is not built, only the AWS on this machine allows that ({LOCAL_ACCOUNT}), "
                 f"got account {self.account}; run `semif build {self.environment}`"
             )
         return self
