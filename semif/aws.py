@@ -1,13 +1,15 @@
 """The one place where AWS clients are made: explicit timeouts and retries, failures told in one line."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import boto3
 import botocore.exceptions as boto_errors
+import botocore.session
 from botocore.config import Config
 
 from semif.errors import SemifError
@@ -33,6 +35,13 @@ INVOKE = Config(connect_timeout=5, read_timeout=70, retries={"total_max_attempts
 after a lost answer would make the container compute it twice."""
 
 NO_REGION = "no AWS region is set; put `region` into the environment's file or set AWS_REGION"
+_LOCAL_ACCESS = {
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
 _LOGIN = "set AWS_PROFILE, or sign in again (`aws sso login`, `aws configure`)"
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
 _UNKNOWN_KEY = {
@@ -46,42 +55,43 @@ _DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
 
 @dataclass(frozen=True)
 class Aws:
-    """The AWS clients of one region.
-
-    `environment` holds the variables that make another program (the CDK CLI) reach the same AWS.
-    """
+    """The AWS clients of one region: of the caller's account, or of the AWS on this machine."""
 
     region: str
     profile: str | None = None
     endpoint_url: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    """Only of the AWS on this machine; AWS itself is found by region."""
 
     @classmethod
     def from_profile(cls, *, region: str | None, profile: str | None = None) -> "Aws":
-        """The caller's own account: `region`, or else the one of the profile or of AWS_REGION.
+        """The caller's own account: in `region`, or else in that of the profile or of AWS_REGION.
 
         Raises SemifError for an unknown profile and where no region is set at all.
         """
         with aws_errors():
             found = region or boto3.Session(profile_name=profile).region_name
         if not found:
-            raise SemifError(
-                "no AWS region is set; put `region` into the environment's file or set AWS_REGION"
-            )
-        environment = {"AWS_REGION": found, "AWS_DEFAULT_REGION": found}
-        if profile:
-            environment["AWS_PROFILE"] = profile
-        return cls(region=found, profile=profile, environment=environment)
+            raise SemifError(NO_REGION)
+        return cls(region=found, profile=profile)
+
+    def process_environment(self) -> dict[str, str]:
+        """The environment in which another program (the CDK CLI) reaches the same AWS."""
+        region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region}
+        if self.endpoint_url is None:
+            return {**os.environ, **region, **({"AWS_PROFILE": self.profile} if self.profile else {})}
+        return {**without_aws(os.environ), **region, **_LOCAL_ACCESS, "AWS_ENDPOINT_URL": self.endpoint_url}
 
     @cached_property
     def _session(self) -> boto3.Session:
-        with aws_errors():
-            return boto3.Session(
-                profile_name=self.profile,
-                region_name=self.region,
-                aws_access_key_id=self.environment.get("AWS_ACCESS_KEY_ID"),
-                aws_secret_access_key=self.environment.get("AWS_SECRET_ACCESS_KEY"),
-            )
+        if self.endpoint_url is None:
+            with aws_errors():
+                return boto3.Session(profile_name=self.profile, region_name=self.region)
+        return boto3.Session(
+            aws_access_key_id=_LOCAL_ACCESS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=_LOCAL_ACCESS["AWS_SECRET_ACCESS_KEY"],
+            region_name=self.region,
+            botocore_session=_session_without_config(),
+        )
 
     @cached_property
     def cloudformation(self) -> "CloudFormationClient":
@@ -156,6 +166,18 @@ def describe(error: Exception) -> str:
         case _:
             line = f"the AWS call failed: {_one_line(str(error))}"
     return line
+
+
+def without_aws(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` without the user's AWS settings, so that no credentials reach the AWS on this machine."""
+    return {name: value for name, value in environ.items() if not name.startswith("AWS_")}
+
+
+def _session_without_config() -> botocore.session.Session:
+    # A session variable is (key in the config file, variable, default, conversion): these are their defaults.
+    fixed = {"profile": None, "config_file": os.devnull, "credentials_file": os.devnull}
+    variables = {name: (None, None, value, None) for name, value in fixed.items()}
+    return botocore.session.Session(session_vars=variables)
 
 
 def _is_timeout(error: Exception) -> bool:

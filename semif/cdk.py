@@ -30,8 +30,9 @@ def run_cdk(
 ) -> list[str]:
     """Run `cdk ARGUMENTS` in `root` and return the lines it printed; `on_line` sees each as it comes.
 
-    `environment` is laid over this process's own. Raises CdkError when the CLI is not installed, fails, or
-    runs longer than `timeout_seconds`; then, and on an interrupt, it and its children are ended first.
+    `environment` is the whole environment of the run, to which PATH is set right. Raises CdkError when the
+    CLI is not installed, fails, or runs longer than `timeout_seconds`; then, and on an interrupt, it and its
+    children are ended first.
     """
     process = subprocess.Popen(
         [str(_executable(root)), *arguments],
@@ -78,7 +79,7 @@ def _executable(root: Path) -> Path:
     return path
 
 
-def _environment(root: Path, extra: Mapping[str, str]) -> dict[str, str]:
+def _environment(root: Path, given: Mapping[str, str]) -> dict[str, str]:
     # The app that cdk.json names runs on `python` from PATH, and jsii on `node`: both must be this project's.
     folders = [
         str(Path(sys.executable).parent),
@@ -86,12 +87,11 @@ def _environment(root: Path, extra: Mapping[str, str]) -> dict[str, str]:
         os.environ.get("PATH", ""),
     ]
     return {
-        **os.environ,
+        **given,
         "PATH": os.pathsep.join(folders),
         "CDK_DISABLE_STACK_TRACE": "1",
         "CDK_DISABLE_CLI_TELEMETRY": "1",
         "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",
-        **extra,
     }
 
 
