@@ -1,0 +1,105 @@
+"""The chain of a deployment, one function for each arrow; `semif deploy` walks them all."""
+
+from collections.abc import Callable
+
+from semif import cdk
+from semif.endpoint import find_endpoint
+from semif.errors import SemifError
+from semif.invoke import Answer, ask_endpoint
+from semif.lock import Lock
+from semif.stacks import TOOLKIT_STACK, delete_stack, empty_bucket, find_stack
+from semif.target import Target
+
+OnLine = Callable[[str], None]
+
+_LOCAL_SECONDS = 180.0
+_AWS_SECONDS = 2 * 3600.0
+
+SMOKE_REQUEST = b"""{"decision": {
+  "id": "smoke", "state": "The sky is blue.", "question": "Which colour is the sky?",
+  "options": [{"id": "blue"}, {"id": "green"}]}}"""
+
+
+def bootstrap(target: Target, on_line: OnLine) -> None:
+    """See that the CDK can deploy: prepares the AWS on this machine, and asks for it in an account.
+
+    Raises SemifError where the account and region are not bootstrapped.
+    """
+    if find_stack(target.aws, TOOLKIT_STACK) is not None:
+        return
+    place = f"aws://{target.account}/{target.aws.region}"
+    if not target.local:
+        raise SemifError(
+            f"{place} is not bootstrapped for the CDK; run `cdk bootstrap {place}` once (see "
+            "https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping.html)"
+        )
+    _run(target, ["bootstrap", place, *target.cdk_context("artifacts")], on_line)
+
+
+def deploy_artifacts(target: Target, on_line: OnLine) -> None:
+    """Deploy the stack with the bucket, the repository and the two builds; it needs no lock."""
+    _deploy(target, target.environment.artifacts_stack, "artifacts", on_line)
+
+
+def deploy_endpoint(target: Target, on_line: OnLine) -> Lock:
+    """Deploy the endpoint that the lock pins, and see that SageMaker really runs it.
+
+    Raises SemifError without a usable lock, CdkError where the deployment fails, and SemifError where the
+    endpoint then is not what the lock says.
+    """
+    lock = target.read_lock()
+    _deploy(target, target.environment.endpoint_stack, "all", on_line)
+    state = find_endpoint(target.aws, target.environment.endpoint_name)
+    if state is None:
+        raise SemifError(f"the endpoint {target.environment.endpoint_name} is not there after its deployment")
+    if problems := list(state.problems(lock)):
+        raise SemifError("; ".join(problems))
+    return lock
+
+
+def smoke_decision(target: Target) -> Answer:
+    """Ask the endpoint one small decision. Raises as `ask_endpoint` does."""
+    return ask_endpoint(target.aws, target.environment.endpoint_name, SMOKE_REQUEST)
+
+
+def differences(target: Target) -> list[str]:
+    """What a deployment would change, as `cdk diff` prints it; empty where nothing would."""
+    target.read_lock()
+    arguments = ["diff", "--all", *target.cdk_context("all")]
+    return _run(target, arguments, lambda _: None)
+
+
+def destroy(target: Target, on_line: OnLine) -> list[str]:
+    """Delete the environment's stacks, the endpoint first; returns what was deleted.
+
+    A bucket that goes with its stack (`removal = "destroy"`) is emptied of all versions first. With
+    `removal = "retain"` the bucket and the repository stay.
+    """
+    deleted = []
+    environment = target.environment
+    for name in (environment.endpoint_stack, environment.artifacts_stack):
+        stack = find_stack(target.aws, name)
+        if stack is None:
+            continue
+        if name == environment.artifacts_stack and environment.removal == "destroy":
+            on_line(f"emptying {stack.output('BucketName')}")
+            empty_bucket(target.aws.s3, stack.output("BucketName"))
+        delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
+        deleted.append(name)
+    return deleted
+
+
+def _deploy(target: Target, stack: str, stage: str, on_line: OnLine) -> None:
+    # `semif diff` is where changes are looked at before; a prompt here would stop every unattended run.
+    options = ["--exclusively", "--require-approval", "never", "--progress", "events"]
+    _run(target, ["deploy", stack, *options, *target.cdk_context(stage)], on_line)
+
+
+def _run(target: Target, arguments: list[str], on_line: OnLine) -> list[str]:
+    return cdk.run_cdk(
+        target.root,
+        [*arguments, "--no-notices", "--ci"],
+        environment=target.aws.process_environment(),
+        timeout_seconds=_LOCAL_SECONDS if target.local else _AWS_SECONDS,
+        on_line=on_line,
+    )

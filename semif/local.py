@@ -1,0 +1,121 @@
+"""The AWS on this machine: started when a command with `--local` needs it, stopped when nothing is deployed.
+
+It is a process of its own (`python -m local_aws`) that outlives the command: `semif deploy demo --local`
+leaves it running, so that `semif decide demo --local` finds the endpoint. `.semif/local/server.json` says
+where it is.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import urllib3
+
+from semif.aws import Aws, without_aws
+from semif.errors import SemifError
+
+FOLDER = Path(".semif") / "local"
+"""Under the project's root: server.json, server.log, and the locks of the environments deployed here."""
+
+_START_SECONDS = 60.0
+_STOP_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running AWS on this machine."""
+
+    pid: int
+    endpoint_url: str
+    region: str
+    account: str
+
+    def aws(self, region: str | None) -> Aws:
+        """Its clients, for an environment that names `region` or none."""
+        return Aws(region=region or self.region, endpoint_url=self.endpoint_url)
+
+
+def lock_path(root: Path, environment: str) -> Path:
+    """Where an environment's lock for this machine lies: never among the committed ones."""
+    return root / FOLDER / f"{environment}.lock.json"
+
+
+def find_server(root: Path) -> Server | None:
+    """The running server of this project, None where there is none."""
+    server = _read(root)
+    return server if server is not None and _answers(server) else None
+
+
+def ensure_server(root: Path) -> Server:
+    """The running server of this project, started where there is none; it outlives this process.
+
+    Raises SemifError with the end of its log where it does not come up.
+    """
+    return find_server(root) or _start(root)
+
+
+def _start(root: Path) -> Server:
+    folder = root / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "local_aws"],
+            cwd=root,
+            env=without_aws(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        server = _read(root)
+        if server is not None and server.pid == process.pid and _answers(server):
+            return server
+        time.sleep(_LOOK_SECONDS)
+    process.terminate()
+    process.wait(_STOP_SECONDS)
+    end = log.read_text(errors="replace").splitlines()[-20:]
+    raise SemifError("\n".join(["the AWS on this machine did not start", *(f"  {line}" for line in end)]))
+
+
+def stop_server(root: Path) -> bool:
+    """Stop the project's server and all it started; False where none runs.
+
+    Raises SemifError where it does not end in time.
+    """
+    server = find_server(root)
+    if server is None:
+        return False
+    os.kill(server.pid, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_SECONDS
+    while _read(root) is not None:
+        if time.monotonic() > deadline:
+            raise SemifError(f"the AWS on this machine (process {server.pid}) does not stop; end it by hand")
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def _read(root: Path) -> Server | None:
+    try:
+        told = json.loads((root / FOLDER / "server.json").read_text())
+        return Server(int(told["pid"]), told["endpoint_url"], told["region"], told["account"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _answers(server: Server) -> bool:
+    pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=2, read=5), retries=False)
+    try:
+        return pool.request("GET", f"{server.endpoint_url}/moto-api/").status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+    finally:
+        pool.clear()

@@ -1,0 +1,93 @@
+"""Where a command works: one environment, in the AWS account that the credentials open or on this machine."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from semif import local
+from semif.aws import Aws
+from semif.environment import Environment, load_environment
+from semif.errors import SemifError
+from semif.lock import LOCAL_ACCOUNT, Lock, check_lock, lock_path, read_lock
+from semif.presets import load_preset
+from semif.project import project_root
+
+
+@dataclass(frozen=True)
+class Target:
+    """An environment and the AWS that holds it."""
+
+    root: Path
+    environment: Environment
+    aws: Aws
+    account: str
+    lock_path: Path
+    local: bool
+
+    @property
+    def poll_seconds(self) -> float:
+        """How long to wait between two looks at something that takes its time."""
+        return 0.2 if self.local else 5.0
+
+    @property
+    def command_line(self) -> str:
+        """How a command names this target, for messages: `dev`, `demo --local`."""
+        return self.environment.name + (" --local" if self.local else "")
+
+    def cdk_context(self, stage: str) -> list[str]:
+        """The CDK contexts that compose this target's stacks; `stage` is `artifacts` or `all`."""
+        contexts = {"env": self.environment.name, "stage": stage, "lock": str(self.lock_path)}
+        return [part for key, value in contexts.items() for part in ("-c", f"{key}={value}")]
+
+    def read_lock(self) -> Lock:
+        """The target's lock, checked against its environment, its preset and the account.
+
+        Raises SemifError where there is none, and ProblemsError with all that does not fit.
+        """
+        if not self.lock_path.exists():
+            raise SemifError(
+                f"{self.lock_path} is missing; run `semif build {self.command_line}`, which writes it"
+            )
+        lock = read_lock(self.lock_path)
+        if lock.example:
+            raise SemifError(
+                f"{self.lock_path} is an example for synth checks; run `semif build {self.command_line}`"
+            )
+        manifest = load_preset(self.environment.model.preset).manifest()
+        check_lock(lock, self.environment, manifest, source=self.lock_path)
+        if (lock.account, lock.region) != (self.account, self.aws.region):
+            raise SemifError(
+                f"{self.lock_path} is of account {lock.account} in {lock.region}, the credentials are of "
+                f"{self.account} in {self.aws.region}; use those, or run `semif build {self.command_line}`"
+            )
+        return lock
+
+
+def open_target(
+    name: str, *, on_this_machine: bool, profile: str | None = None, start: bool = False
+) -> Target:
+    """The environment `name` with its AWS; `start` starts the AWS on this machine where it does not run.
+
+    Raises SemifError for an unknown environment, for credentials that do not work or are of another account
+    than the environment names, and where nothing runs on this machine.
+    """
+    environment = load_environment(name)
+    root = project_root()
+    if not on_this_machine:
+        aws = Aws.from_profile(region=environment.region, profile=profile)
+        account = aws.account()
+        _check_account(environment, account)
+        return Target(root, environment, aws, account, lock_path(name), local=False)
+    _check_account(environment, LOCAL_ACCOUNT)
+    server = local.ensure_server(root) if start else local.find_server(root)
+    if server is None:
+        raise SemifError(f"nothing is deployed on this machine; run `semif deploy {name} --local`")
+    aws = server.aws(environment.region)
+    return Target(root, environment, aws, server.account, local.lock_path(root, name), local=True)
+
+
+def _check_account(environment: Environment, account: str) -> None:
+    if environment.account not in {None, account}:
+        raise SemifError(
+            f"environments/{environment.name}.toml says account {environment.account}, this is {account}; "
+            "use that account's credentials, or correct the file"
+        )
