@@ -1,0 +1,73 @@
+"""The adapter on this machine: the same program as in the container, on llama.cpp from a PyPI wheel."""
+
+import importlib.util
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+from semif.errors import SemifError
+from semif.presets import Preset, load_preset
+from semif.progress import Progress
+from semif.sources.fetch import fetch
+from semif_adapter.manifest import MANIFEST_FILE
+from semif_adapter.settings import PREFIX, Settings
+
+LIBRARY_PACKAGE = "xllamacpp"
+
+
+def library_folder() -> Path:
+    """The folder of the installed llama.cpp library; raises SemifError where the wheel is not installed."""
+    found = importlib.util.find_spec(LIBRARY_PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise SemifError(f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run `make setup`")
+    return Path(found.submodule_search_locations[0])
+
+
+def adapter_environment(what: str, *, root: Path, host: str, port: int, progress: Progress) -> dict[str, str]:
+    """The environment for `python -m semif_adapter serve` on `what`, a preset's name or a GGUF's path.
+
+    A preset's GGUF is fetched and verified first. The caller's own SEMIF_* settings stay in force. Raises
+    SemifError for what is neither, and for an address that cannot be listened on.
+    """
+    _check_free(host, port)
+    if what.endswith(".gguf"):
+        path = Path(what).expanduser().resolve()
+        if not path.is_file():
+            raise SemifError(f"{path} is not a file")
+        model = {"gguf": path}
+    else:
+        model = {"model_dir": _model_folder(load_preset(what), root, progress)}
+    settings = Settings.model_validate({"host": host, "port": port, "library_dir": library_folder(), **model})
+    return {**_adapter_variables(os.environ), **settings.to_env()}
+
+
+def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:
+    """What the container finds in /opt/ml/model: the GGUF, here a link into the cache, and its manifest."""
+    gguf = fetch(preset, progress)
+    manifest = preset.manifest()
+    folder = root / ".semif" / "models" / manifest.sha256
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / manifest.gguf.file
+    link.unlink(missing_ok=True)
+    link.symlink_to(gguf)
+    (folder / MANIFEST_FILE).write_bytes(manifest.canonical_bytes())
+    return folder
+
+
+def _adapter_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` without the toolkit's own SEMIF_* variables, which the adapter would refuse as unknown."""
+    settings = {PREFIX + name.upper() for name in Settings.model_fields}
+    return {name: value for name, value in environ.items() if not name.startswith(PREFIX) or name in settings}
+
+
+def _check_free(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            problem = (error.strerror or str(error)).lower()
+            raise SemifError(
+                f"{host}:{port} cannot be listened on: {problem}; choose another --port"
+            ) from None
