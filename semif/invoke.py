@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import urllib3
 from botocore.exceptions import ClientError
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from semif.aws import Aws, aws_errors
 from semif.errors import SemifError
-from semif_adapter.contract import ErrorBody, Result, SharedTiming, WireModel
+from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
 
 MAX_BODY_BYTES = 6_291_456
 """Largest body of InvokeEndpoint (botocore's service model of sagemaker-runtime)."""
@@ -19,12 +19,7 @@ FORMS = ("decision", "decisions", "questions", "messages")
 """What a request may be; see the wire in README.md."""
 
 
-class _Reply(WireModel):
-    """Either form of a reply."""
-
-    result: Result | None = None
-    results: tuple[Result, ...] | None = None
-    timing: SharedTiming | None = None
+_REPLY: TypeAdapter[DecisionResponse | DecisionsResponse] = TypeAdapter(DecisionResponse | DecisionsResponse)
 
 
 @dataclass(frozen=True)
@@ -100,16 +95,17 @@ def ask_url(url: str, body: bytes) -> Answer:
 
 def _answer(raw: bytes) -> Answer:
     try:
-        reply = _Reply.model_validate_json(raw)
+        reply = _REPLY.validate_json(raw)
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"]) or "the body"
-        raise SemifError(f"the reply is not one of Semif's: {where}: {problem['msg'].lower()}") from None
-    if reply.result is not None:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "body"
+        raise SemifError(
+            f"the reply is not one of this version's: {where}: {first['msg'].lower()}; "
+            "deploy the adapter of this checkout, or look at the reply with curl"
+        ) from None
+    if isinstance(reply, DecisionResponse):
         return Answer((reply.result,), None, raw)
-    if reply.results is not None:
-        return Answer(reply.results, reply.timing, raw)
-    raise SemifError("the reply is not one of Semif's: it holds neither result nor results")
+    return Answer(reply.results, reply.timing, raw)
 
 
 def _answer_error(status: int, raw: bytes) -> AnswerError:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from mypy_boto3_codebuild.type_defs import BuildTypeDef
     from mypy_boto3_logs.type_defs import GetLogEventsRequestTypeDef
 
+IN_PROGRESS = "IN_PROGRESS"
+SUCCEEDED = "SUCCEEDED"
+
 SHOWN_LINES = 12
 """How many of a build's last log lines are kept for display and for its error."""
 
@@ -23,14 +26,16 @@ SHOWN_LINES = 12
 class Build:
     """One started build; `follow` keeps it up to date.
 
-    `name` is Semif's own ("image", "model"); `reason` is what CodeBuild says about the phase that failed.
+    `name` is Semif's own ("image", "model"); `reason_code` and `reason` are what CodeBuild says about the
+    phase that failed.
     """
 
     name: str
     project: str
     id: str
     phase: str = "SUBMITTED"
-    status: str = "IN_PROGRESS"
+    status: str = IN_PROGRESS
+    reason_code: str = ""
     reason: str = ""
     exported: dict[str, str] = field(default_factory=dict)
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=SHOWN_LINES))
@@ -41,7 +46,7 @@ class Build:
     @property
     def ended(self) -> bool:
         """Whether CodeBuild is done with it, well or not."""
-        return self.status != "IN_PROGRESS"
+        return self.status != IN_PROGRESS
 
 
 class BuildError(SemifError):
@@ -69,23 +74,25 @@ def follow(
     poll_seconds: float,
     on_change: Callable[[Sequence[Build]], None] = lambda _: None,
 ) -> None:
-    """Wait until every build has ended; `on_change` sees them after each look.
+    """Wait until every build has ended, well or not; `on_change` sees them after each look.
 
-    CodeBuild's own time limits end a build that hangs. Raises BuildError when one did not succeed, after
-    all have ended: the log of each is then complete.
+    CodeBuild's own time limits end a build that hangs.
     """
-    while True:
+    while not all(build.ended for build in builds):
+        time.sleep(poll_seconds)
         with aws_errors():
             _refresh(aws, builds)
         on_change(builds)
-        if all(build.ended for build in builds):
-            break
-        time.sleep(poll_seconds)
-    if failed := [build for build in builds if build.status != "SUCCEEDED"]:
-        time.sleep(poll_seconds)  # the log's last lines come after the build's end
+    if any(build.status != SUCCEEDED for build in builds):
+        time.sleep(poll_seconds)  # the last lines of a log can come after the build's end
         with aws_errors():
-            for build in failed:
+            for build in builds:
                 _read_log(aws, build)
+
+
+def require_success(builds: Sequence[Build]) -> None:
+    """Raise BuildError for the builds that ended otherwise than well."""
+    if failed := [build for build in builds if build.status != SUCCEEDED]:
         raise BuildError("\n".join(_failure(build) for build in failed))
 
 
@@ -93,25 +100,25 @@ def _refresh(aws: Aws, builds: Sequence[Build]) -> None:
     by_id = {build.id: build for build in builds if not build.ended}
     for told in aws.codebuild.batch_get_builds(ids=list(by_id))["builds"]:
         build = by_id[told["id"]]
-        build.phase = told.get("currentPhase", build.phase)
-        build.exported = {
-            variable["name"]: variable.get("value", "")
-            for variable in told.get("exportedEnvironmentVariables", [])
-        }
         logs = told.get("logs", {})
         build.log_group, build.log_stream = logs.get("groupName"), logs.get("streamName")
         _read_log(aws, build)
+        exported = told.get("exportedEnvironmentVariables", [])
+        build.exported = {variable["name"]: variable.get("value", "") for variable in exported}
+        build.phase = told.get("currentPhase", build.phase)
         build.status = told["buildStatus"]
-        if build.ended and build.status != "SUCCEEDED":
-            build.phase, build.reason = _failed_phase(told)
+        if build.ended and build.status != SUCCEEDED:
+            _note_failed_phase(build, told)
 
 
-def _failed_phase(told: "BuildTypeDef") -> tuple[str, str]:
+def _note_failed_phase(build: Build, told: "BuildTypeDef") -> None:
     for phase in told.get("phases", []):
-        if phase.get("phaseStatus") not in {None, "SUCCEEDED", "IN_PROGRESS"}:
+        if phase.get("phaseStatus") not in {None, SUCCEEDED, IN_PROGRESS}:
             contexts = phase.get("contexts", [])
-            return phase["phaseType"], "; ".join(part.get("message", "") for part in contexts)
-    return told.get("currentPhase", "COMPLETED"), ""
+            build.phase = phase["phaseType"]
+            build.reason_code = contexts[0].get("statusCode", "") if contexts else ""
+            build.reason = "; ".join(part.get("message", "") for part in contexts)
+            return
 
 
 def _read_log(aws: Aws, build: Build) -> None:
