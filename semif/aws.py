@@ -27,6 +27,9 @@ CONTROL = Config(
     connect_timeout=5,
     read_timeout=30,
     retries={"mode": "standard", "total_max_attempts": 4},
+    # Stores that speak S3 often refuse the checksums that botocore sends by default.
+    request_checksum_calculation="when_required",
+    response_checksum_validation="when_required",
 )
 """For everything but invocations: control-plane calls answer within seconds and may be repeated."""
 

@@ -1,0 +1,58 @@
+"""`semif`: each command is a module of this package with a `command`, loaded when it is called for."""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from semif.cli.common import Failed, Interrupted
+from semif.errors import SemifError
+
+COMMANDS = ("model",)
+"""In the order of `semif --help`. The module of `decide` is `semif.cli.decide`."""
+
+
+class Commands(click.Group):
+    """Loads a command's module on demand, and turns failures into one line and an exit status."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """All of them, in the order in which one needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """The command's click object; None where there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"semif.cli.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Exit status 1 for a failure, 2 for wrong usage, 130 for Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except SemifError as error:
+            raise Failed(str(error)) from error
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            place = f"{error.filename}: " if error.filename else ""
+            raise Failed(f"{place}{(error.strerror or str(error)).lower()}") from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="semif", prog_name="semif")
+def main() -> None:
+    """Deploy decision models to Amazon SageMaker AI, and ask them.
+
+    A decision model reads a state and a question and gives a probability for each option.
+
+    \b
+    Try it on this machine, with no account:
+      semif demo
+    \b
+    Deploy to AWS, then ask:
+      semif deploy dev
+      semif decide dev examples/routing.json
+    """
