@@ -96,6 +96,34 @@ class Result(WireModel):
     model: ModelInfo
 
 
+class DecisionRequest(WireModel):
+    """Body of a request with one decision; its prompt layout is schema-first."""
+
+    decision: Decision
+
+
+class DecisionsRequest(WireModel):
+    """Body of a request with several questions about one exact state; its prompt layout is state-first.
+
+    How many decisions are allowed is the adapter's setting `max_decisions`.
+    """
+
+    decisions: Annotated[tuple[Decision, ...], Field(min_length=1)]
+
+
+class DecisionResponse(WireModel):
+    """Reply to `DecisionRequest`."""
+
+    result: Result
+
+
+class DecisionsResponse(WireModel):
+    """Reply to `DecisionsRequest`, results in request order."""
+
+    results: tuple[Result, ...]
+    timing: SharedTiming
+
+
 class ErrorDetail(WireModel):
     """What is wrong: a code for programs, a message for people, and where in the request it is."""
 
@@ -105,7 +133,7 @@ class ErrorDetail(WireModel):
 
 
 class ErrorBody(WireModel):
-    """Body of every reply that is not 200. `retry_after_seconds` is there exactly when `retryable` is true."""
+    """Body of every reply that is not 200. `retry_after_seconds` is there exactly when `retryable`."""
 
     error: ErrorDetail
     retryable: bool

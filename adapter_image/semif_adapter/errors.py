@@ -16,7 +16,9 @@ class AdapterError(Exception):
 
     def body(self) -> ErrorBody:
         """The reply's body."""
-        return ErrorBody(error=ErrorDetail(code=self.code, message=self.message, path=self.path), retryable=False)
+        return ErrorBody(
+            error=ErrorDetail(code=self.code, message=self.message, path=self.path), retryable=False
+        )
 
 
 class InvalidRequestError(AdapterError):
@@ -31,6 +33,20 @@ class PromptTooLongError(AdapterError):
 
     status = 400
     code = "prompt_too_long"
+
+
+class NotFoundError(AdapterError):
+    """No such path."""
+
+    status = 404
+    code = "not_found"
+
+
+class MethodNotAllowedError(AdapterError):
+    """The path exists, but not with this method."""
+
+    status = 405
+    code = "method_not_allowed"
 
 
 class BodyTooLargeError(AdapterError):
@@ -61,6 +77,18 @@ class OverloadedError(AdapterError):
         """The reply's body, with the hint that SageMaker would lose as a header."""
         detail = ErrorDetail(code=self.code, message=self.message)
         return ErrorBody(error=detail, retryable=True, retry_after_seconds=self.retry_after_seconds)
+
+
+class LoadingError(OverloadedError):
+    """The model is still being loaded."""
+
+    code = "loading"
+
+
+class DrainingError(OverloadedError):
+    """The server is stopping: it finishes what it admitted and takes nothing new."""
+
+    code = "draining"
 
 
 class EngineError(AdapterError):

@@ -1,0 +1,35 @@
+"""`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`; nothing means it too."""
+
+import os
+import sys
+
+from semif_adapter.engine import Engine
+from semif_adapter.errors import StartupError
+from semif_adapter.server import serve
+from semif_adapter.settings import Settings
+
+EXIT_FAILED = 1
+EXIT_USAGE = 64
+"""EX_USAGE of sysexits.h."""
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until stopped. Returns the exit status: 0 after a clean stop, EXIT_FAILED, or EXIT_USAGE."""
+    if arguments not in ([], ["serve"]):
+        print(f"semif_adapter: unknown arguments {arguments}, the only one is serve", file=sys.stderr)  # noqa: T201 - a command's usage error
+        return EXIT_USAGE
+    try:
+        settings = Settings.from_env(os.environ)
+        finished = serve(settings, lambda: Engine.load(settings))
+    except StartupError as error:
+        print(f"semif_adapter: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the one line an operator reads
+        return EXIT_FAILED
+    return 0 if finished else EXIT_FAILED
+
+
+if __name__ == "__main__":
+    # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
+    # interpreter's orderly end would destroy what that thread uses.
+    status = main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(status)

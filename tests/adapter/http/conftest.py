@@ -1,0 +1,185 @@
+"""A server on a free port of 127.0.0.1, in this process, for tests over real HTTP."""
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import uvicorn
+
+from semif_adapter.app import create_app
+from semif_adapter.contract import Decision, Layout, ModelInfo, Result, ResultTiming, SharedTiming
+from semif_adapter.settings import Settings
+from semif_adapter.worker import ScoringEngine, Worker
+
+INFO = ModelInfo(
+    name="scripted",
+    file="scripted.gguf",
+    sha256="0" * 64,
+    revision=None,
+    quantization="F32",
+    llama_cpp_build="b0",
+    backend="CPU",
+    devices=(),
+    gpu_layers=0,
+    context_tokens=256,
+    threads=1,
+    invariant=True,
+)
+
+
+class ScriptedEngine:
+    """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN."""
+
+    info = INFO
+
+    def __init__(
+        self, before: Callable[[Sequence[Decision]], None] = lambda _: None, logit: float = 1.0
+    ) -> None:
+        self.calls: list[tuple[Sequence[Decision], Layout]] = []
+        self.closed = False
+        self._before = before
+        self._logit = logit
+
+    def score(self, decisions: Sequence[Decision], layout: Layout) -> tuple[list[Result], SharedTiming]:
+        self.calls.append((decisions, layout))
+        self._before(decisions)
+        timing = SharedTiming(
+            batch_size=len(decisions),
+            prefix_tokens=1,
+            prefill_seconds=0,
+            suffix_forward_seconds=0,
+            total_seconds=0,
+        )
+        return [self._result(decision) for decision in decisions], timing
+
+    def _result(self, decision: Decision) -> Result:
+        count = len(decision.options)
+        return Result(
+            id=decision.id,
+            option_ids=tuple(option.id for option in decision.options),
+            probabilities=(1 / count,) * count,
+            option_logits=(self._logit,) * count,
+            allowed_token_mass=1.0,
+            input_tokens=1,
+            cached_tokens=0,
+            prompt_version="scripted",
+            prompt_sha256="0" * 64,
+            readout="letters",
+            timing=ResultTiming(suffix_forward_seconds=0, total_seconds=0),
+            model=INFO,
+        )
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body, read as strictly as the strictest client reads."""
+
+        def refuse(constant: str) -> None:
+            raise AssertionError(f"{constant} is not JSON")
+
+        return json.loads(self.body, parse_constant=refuse)
+
+
+class HttpServer:
+    """The app under uvicorn, as the container runs it, in a thread of this process."""
+
+    def __init__(self, load: Callable[[], ScoringEngine], **settings: Any) -> None:
+        self.settings = Settings(**settings)
+        app = create_app(self.settings, load)
+        self.worker: Worker = app.state.worker
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        config = uvicorn.Config(
+            app, http="httptools", ws="none", lifespan="on", log_config=None, access_log=False
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        asyncio.run(self._server.serve(sockets=[self._listener]))
+
+    def __enter__(self) -> "HttpServer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._listener.close()
+
+    def wait_ready(self) -> "HttpServer":
+        """Ask `/ping` until it says 200; the model is then loaded."""
+        while self.request("GET", "/ping").status != 200:
+            assert self.worker.state == "loading"
+        return self
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+
+    def request(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Reply:
+        """One request. `body` is bytes, or an iterable of bytes that goes out chunked."""
+        connection = self.connect()
+        try:
+            connection.request(method, path, body, headers or {})
+            response = connection.getresponse()
+            return Reply(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        finally:
+            connection.close()
+
+    def ask(self, document: Any) -> Reply:
+        """POST a document to `/invocations`; bytes are sent as they are."""
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        return self.request("POST", "/invocations", body, {"content-type": "application/json"})
+
+    def raw(self, request: bytes) -> bytes:
+        """Send bytes on a connection of their own and read until the server closes it or falls silent."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+StartServer = Callable[..., HttpServer]
+
+
+@pytest.fixture
+def start_server() -> Iterator[StartServer]:
+    """Start servers that end with the test: `start_server(engine, **settings)`, ready when it returns."""
+    started: list[HttpServer] = []
+
+    def start(engine: ScoringEngine | None = None, **settings: Any) -> HttpServer:
+        chosen = engine or ScriptedEngine()
+        server = HttpServer(lambda: chosen, **settings)
+        started.append(server.__enter__())
+        return server.wait_ready()
+
+    yield start
+    for server in started:
+        server.__exit__()
+
+
+@pytest.fixture
+def decision() -> dict[str, Any]:
+    return {
+        "id": "d",
+        "state": "The customer wants the money back.",
+        "question": "Which queue?",
+        "options": [{"id": "refund", "description": "give the money back"}, {"id": "sales"}],
+    }
