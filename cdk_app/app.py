@@ -1,0 +1,66 @@
+"""The CDK app: `cdk synth -c env=NAME [-c stage=artifacts|all] [-c lock=PATH]`.
+
+Synthesis reads files of this project only; it needs neither credentials nor a network.
+"""
+
+import sys
+from pathlib import Path
+from typing import Literal, get_args
+
+from aws_cdk import App, Validations
+from cdk_nag import AwsSolutionsChecks
+
+from cdk_app.stacks.artifacts import ArtifactsStack
+from cdk_app.stacks.endpoint import EndpointStack
+from semif.base_images import base_image
+from semif.environment import Environment, environment_names, load_environment
+from semif.errors import SemifError
+from semif.lock import Lock, check_lock, lock_path, read_lock
+from semif.presets import load_preset
+
+Stage = Literal["artifacts", "all"]
+
+
+def build(environment: Environment, lock: Lock | None, *, app: App | None = None) -> App:
+    """Compose the stacks of `environment`: artifacts alone without a lock, the endpoint too with one.
+
+    The lock must have been checked against the environment. Raises SemifError for what cannot be deployed.
+    """
+    app = app or App(analytics_reporting=False)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    ArtifactsStack(app, base_image=base_image(environment.accelerator), environment=environment)
+    if lock is not None:
+        EndpointStack(app, environment=environment, lock=lock)
+    return app
+
+
+def main() -> None:
+    """Read the contexts, compose and synthesise. A problem ends it with one message, no traceback."""
+    app = App(analytics_reporting=False)
+    try:
+        build(*_inputs(app), app=app)
+    except SemifError as error:
+        sys.exit(f"semif: {error}")
+    app.synth()
+
+
+def _inputs(app: App) -> tuple[Environment, Lock | None]:
+    name = app.node.try_get_context("env")
+    if not isinstance(name, str):
+        raise SemifError(
+            f"the context env is missing; add -c env=NAME, known are {', '.join(environment_names())}"
+        )
+    stage = app.node.try_get_context("stage") or "all"
+    if stage not in get_args(Stage):
+        raise SemifError(f"the context stage is {stage!r}, allowed are {', '.join(get_args(Stage))}")
+    environment = load_environment(name)
+    if stage == "artifacts":
+        return environment, None
+    path = Path(app.node.try_get_context("lock") or lock_path(name))
+    lock = read_lock(path)
+    check_lock(lock, environment, load_preset(environment.model.preset).manifest(), source=path)
+    return environment, lock
+
+
+if __name__ == "__main__":
+    main()

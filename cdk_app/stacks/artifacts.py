@@ -1,0 +1,48 @@
+"""The stack with what a deployment is built in: bucket, image repository and the two builds."""
+
+from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import Environment as Place
+from constructs import Construct
+
+from semif.environment import Environment
+from semif.pins import ImageRef
+from semif_constructs.adapter_repository import AdapterRepository
+from semif_constructs.image_build import ImageBuild
+from semif_constructs.model_bucket import ModelBucket
+from semif_constructs.model_build import ModelBuild
+
+
+class ArtifactsStack(Stack):
+    """`Semif-NAME-Artifacts`. Needs no lock: it is deployed first, and its builds make what the lock pins.
+
+    Its outputs (BucketName, RepositoryUri, ImageProjectName, ModelProjectName) are read by `semif build`; no
+    stack imports them.
+    """
+
+    def __init__(self, scope: Construct, *, base_image: ImageRef, environment: Environment) -> None:
+        """Compose the stack for `environment`, whose image extends `base_image`."""
+        super().__init__(
+            scope,
+            environment.artifacts_stack,
+            description=f"Semif {environment.name}: model bucket, image repository and builds",
+            env=Place(account=environment.account, region=environment.region),
+            stack_name=environment.artifacts_stack,
+            tags={"semif:environment": environment.name},
+        )
+        retain = environment.removal == "retain"
+        removal_policy = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
+        bucket = ModelBucket(self, "ModelBucket", removal_policy=removal_policy)
+        repository = AdapterRepository(self, "AdapterRepository", removal_policy=removal_policy)
+        image_build = ImageBuild(
+            self,
+            "ImageBuild",
+            arm=environment.accelerator == "graviton",
+            base_image=base_image,
+            bucket=bucket,
+            repository=repository,
+        )
+        model_build = ModelBuild(self, "ModelBuild", bucket=bucket)
+        CfnOutput(self, "BucketName", value=bucket.bucket.bucket_name)
+        CfnOutput(self, "RepositoryUri", value=repository.repository.repository_uri)
+        CfnOutput(self, "ImageProjectName", value=image_build.project_name)
+        CfnOutput(self, "ModelProjectName", value=model_build.project_name)

@@ -1,0 +1,50 @@
+"""The repository that holds the images of the adapter."""
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from semif_constructs.image_access import PULL_ACTIONS
+
+
+class AdapterRepository(Construct):
+    """A private ECR repository: a tag, once pushed, names one image for ever; every image is scanned.
+
+    Only untagged images expire. Builds always tag and tags do not move, so no image that a lock names, or
+    named before a rollback, can ever match the rule.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, removal_policy: RemovalPolicy) -> None:
+        """Make the repository; with the `removal_policy` DESTROY its images go with it."""
+        super().__init__(scope, construct_id)
+        self.repository = ecr.Repository(
+            self,
+            "Repository",
+            empty_on_delete=removal_policy is RemovalPolicy.DESTROY,
+            image_scan_on_push=True,
+            image_tag_mutability=ecr.TagMutability.IMMUTABLE,
+            lifecycle_rules=[
+                ecr.LifecycleRule(
+                    description="leftovers of builds that were stopped while they pushed",
+                    max_image_age=Duration.days(14),
+                    tag_status=ecr.TagStatus.UNTAGGED,
+                )
+            ],
+            removal_policy=removal_policy,
+        )
+
+    def grant_push(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a build look up, push and read back images of this repository."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=[
+                *PULL_ACTIONS,
+                "ecr:CompleteLayerUpload",
+                "ecr:DescribeImages",
+                "ecr:InitiateLayerUpload",
+                "ecr:PutImage",
+                "ecr:UploadLayerPart",
+            ],
+            resource_arns=[self.repository.repository_arn],
+        )

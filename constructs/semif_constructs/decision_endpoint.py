@@ -1,0 +1,145 @@
+"""The endpoint: where a Model is hosted, under a name that stays."""
+
+from collections.abc import Iterator, Sequence
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from semif.errors import ProblemsError
+from semif.instances import placement_problems
+from semif_constructs.decision_model import DecisionModel
+
+VARIANT_NAME = "AllTraffic"
+
+
+class DecisionEndpoint(Construct):
+    """An endpoint with one production variant, on one instance type or on an ordered pool of up to five.
+
+    The endpoint keeps its name; its configuration has none, because SageMaker cannot change one: another
+    Model or another placement makes a new configuration, to which the endpoint moves before the old one goes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        container_startup_health_check_timeout_seconds: int,
+        endpoint_name: str,
+        inference_ami_version: str | None = None,
+        initial_instance_count: int = 1,
+        instance_pool: Sequence[str] | None = None,
+        instance_type: str | None = None,
+        model: DecisionModel,
+        model_data_download_timeout_seconds: int,
+        provision_timeout_seconds: int | None = None,
+    ) -> None:
+        """Host `model`.
+
+        Exactly one of `instance_type` and `instance_pool` (in order of preference). Both timeouts of the
+        start take 60 to 3600 seconds, `provision_timeout_seconds` of a pool 300 to 3600.
+        `inference_ami_version` is for GPU instances, and theirs must fit the image's CUDA.
+
+        Raises ProblemsError with everything that is wrong with the arguments.
+        """
+        super().__init__(scope, construct_id)
+        problems = [
+            *placement_problems(
+                instance_type=instance_type,
+                instance_pool=instance_pool,
+                provision_timeout_seconds=provision_timeout_seconds,
+                inference_ami_version=inference_ami_version,
+            ),
+            *_bound_problems(
+                container_startup_health_check_timeout_seconds=container_startup_health_check_timeout_seconds,
+                model_data_download_timeout_seconds=model_data_download_timeout_seconds,
+            ),
+        ]
+        if initial_instance_count < 1:
+            problems.append(f"initial_instance_count = {initial_instance_count}: a variant keeps at least 1")
+        if problems:
+            raise ProblemsError(self.node.path, problems)
+        self.endpoint_name = endpoint_name
+        self.config = sagemaker.CfnEndpointConfig(
+            self,
+            "Config",
+            production_variants=[
+                sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+                    container_startup_health_check_timeout_in_seconds=container_startup_health_check_timeout_seconds,
+                    inference_ami_version=inference_ami_version,
+                    initial_instance_count=initial_instance_count,
+                    initial_variant_weight=1,
+                    instance_pools=_pools(instance_pool),
+                    instance_type=instance_type,
+                    model_data_download_timeout_in_seconds=model_data_download_timeout_seconds,
+                    model_name=model.model_name,
+                    routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(
+                        routing_strategy="LEAST_OUTSTANDING_REQUESTS"
+                    ),
+                    variant_instance_provision_timeout_in_seconds=provision_timeout_seconds,
+                    variant_name=VARIANT_NAME,
+                )
+            ],
+        )
+        self.endpoint = sagemaker.CfnEndpoint(
+            self,
+            "Endpoint",
+            endpoint_config_name=self.config.attr_endpoint_config_name,
+            endpoint_name=endpoint_name,
+        )
+
+    @property
+    def endpoint_arn(self) -> str:
+        """The endpoint's ARN."""
+        return Stack.of(self).format_arn(
+            service="sagemaker", resource="endpoint", resource_name=self.endpoint_name
+        )
+
+    def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` ask this endpoint."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=["sagemaker:InvokeEndpoint"], resource_arns=[self.endpoint_arn]
+        )
+
+    def metric(self, metric_name: str, *, statistic: str) -> cloudwatch.Metric:
+        """A metric that SageMaker publishes for the variant, over five minutes."""
+        return cloudwatch.Metric(
+            dimensions_map={"EndpointName": self.endpoint_name, "VariantName": VARIANT_NAME},
+            metric_name=metric_name,
+            namespace="AWS/SageMaker",
+            period=Duration.minutes(5),
+            statistic=statistic,
+        )
+
+    def metric_invocations(self) -> cloudwatch.Metric:
+        """How many requests were sent to the container."""
+        return self.metric("Invocations", statistic="Sum")
+
+    def metric_server_errors(self) -> cloudwatch.Metric:
+        """How many answers had a 5xx status, refusals under overload (503) included."""
+        return self.metric("Invocation5XXErrors", statistic="Sum")
+
+    def metric_model_latency(self, *, statistic: str = "p95") -> cloudwatch.Metric:
+        """How long the container took for an answer, in microseconds."""
+        return self.metric("ModelLatency", statistic=statistic)
+
+
+def _pools(
+    instance_pool: Sequence[str] | None,
+) -> list[sagemaker.CfnEndpointConfig.InstancePoolProperty] | None:
+    """The pools with priorities 1, 2, … in their order."""
+    if instance_pool is None:
+        return None
+    return [
+        sagemaker.CfnEndpointConfig.InstancePoolProperty(instance_type=instance_type, priority=priority)
+        for priority, instance_type in enumerate(instance_pool, start=1)
+    ]
+
+
+def _bound_problems(**timeouts: int) -> Iterator[str]:
+    for name, seconds in timeouts.items():
+        if not 60 <= seconds <= 3600:
+            yield f"{name} = {seconds}: allowed are 60 to 3600"

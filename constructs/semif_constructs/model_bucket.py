@@ -1,0 +1,90 @@
+"""The bucket that holds model archives and the sources of builds."""
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from semif_constructs.findings import acknowledge
+
+SOURCES_PREFIX = "sources/"
+MODELS_PREFIX = "models/"
+
+
+class ModelBucket(Construct):
+    """A private, versioned, encrypted bucket that is reached over TLS only.
+
+    Keys are content hashes (`models/<manifest SHA-256>/…`, `sources/<SHA-256>.zip`): nothing is overwritten
+    on purpose, and a version that was overwritten by mistake is still there.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, removal_policy: RemovalPolicy) -> None:
+        """Make the bucket.
+
+        With the `removal_policy` DESTROY the bucket goes with its stack if it is empty; `semif destroy`
+        empties it, versions included, right before. CDK's own clean-up would be a Lambda function that may
+        delete every object of the bucket and that stays deployed all the time.
+        """
+        super().__init__(scope, construct_id)
+        self.bucket = s3.Bucket(
+            self,
+            "Bucket",
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(2))],
+            minimum_tls_version=1.2,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            removal_policy=removal_policy,
+            versioned=True,
+        )
+        acknowledge(
+            self.bucket,
+            "AwsSolutions-S1",
+            "holds public models and the project's own sources under content hashes; server access logs "
+            "would need a second bucket, and CloudTrail's data events say the same where they are wanted",
+        )
+
+    @property
+    def sources_arn(self) -> str:
+        """Pattern of the ARNs of the build sources."""
+        return self.bucket.arn_for_objects(f"{SOURCES_PREFIX}*")
+
+    @property
+    def models_arn(self) -> str:
+        """Pattern of the ARNs of the model archives."""
+        return self.bucket.arn_for_objects(f"{MODELS_PREFIX}*")
+
+    def grant_read_sources(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a build fetch its source zip: any key under `sources/`, and the bucket's location and owner."""
+        bucket = iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["s3:GetBucketAcl", "s3:GetBucketLocation"],  # CodeBuild checks both before it downloads
+            resource_arns=[self.bucket.bucket_arn],
+        )
+        objects = iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["s3:GetObject", "s3:GetObjectVersion"],
+            resource_arns=[self.sources_arn],
+        )
+        return bucket.combine(objects)
+
+    def grant_publish_models(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a build look for archives under `models/` and upload new ones. It may delete none."""
+        bucket = iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["s3:ListBucket"],  # without it a missing archive answers 403 instead of 404
+            resource_arns=[self.bucket.bucket_arn],
+            conditions={"StringLike": {"s3:prefix": [f"{MODELS_PREFIX}*"]}},
+        )
+        objects = iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=[
+                "s3:GetObject",
+                "s3:PutObject",
+                "s3:AbortMultipartUpload",
+                "s3:ListMultipartUploadParts",
+            ],
+            resource_arns=[self.models_arn],
+        )
+        return bucket.combine(objects)

@@ -1,0 +1,36 @@
+"""The CodeBuild project that packs a model and publishes its archive."""
+
+from aws_cdk import aws_codebuild as codebuild
+from constructs import Construct
+
+from semif_constructs.build_project import BuildProject
+from semif_constructs.findings import acknowledge_wildcard
+from semif_constructs.model_bucket import ModelBucket
+
+
+class ModelBuild(BuildProject):
+    """Builds from `buildspec.model.yml`: fetch the pinned GGUF, verify it, pack it, upload the archive.
+
+    It needs no Docker and gets no privileges. Each start names its PRESET.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, bucket: ModelBucket) -> None:
+        """Make the project; archives go to `bucket`, under `models/`."""
+        super().__init__(
+            scope,
+            construct_id,
+            arm=False,
+            bucket=bucket,
+            buildspec_file="buildspec.model.yml",
+            compute_type=codebuild.ComputeType.SMALL,  # packing is one stream: one core and no large memory
+            description="packs and publishes model archives",
+            environment={"MODEL_BUCKET": bucket.bucket.bucket_name},
+            privileged=False,
+            timeout_minutes=60,
+        )
+        bucket.grant_publish_models(self.role)
+        acknowledge_wildcard(
+            self,
+            bucket.models_arn,
+            "it publishes any preset; an archive's key, its manifest's hash, is not known before",
+        )
