@@ -12,6 +12,9 @@ from semif.target import Target
 
 OnLine = Callable[[str], None]
 
+NO_DIFFERENCES = "Number of stacks with differences: 0"
+"""The last line of `cdk diff` where nothing differs."""
+
 _LOCAL_SECONDS = 180.0
 _AWS_SECONDS = 2 * 3600.0
 
@@ -65,8 +68,8 @@ def smoke_decision(target: Target) -> Answer:
 def differences(target: Target) -> list[str]:
     """What a deployment would change, as `cdk diff` prints it; empty where nothing would."""
     target.read_lock()
-    arguments = ["diff", "--all", *target.cdk_context("all")]
-    return _run(target, arguments, lambda _: None)
+    lines = _run(target, ["diff", "--all", *target.cdk_context("all")], lambda _: None)
+    return [] if NO_DIFFERENCES in lines else lines
 
 
 def destroy(target: Target, on_line: OnLine) -> list[str]:

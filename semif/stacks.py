@@ -58,6 +58,18 @@ def find_stack(aws: Aws, name: str) -> Stack | None:
     )
 
 
+def deployed_stacks(aws: Aws, prefix: str) -> list[str]:
+    """Names of the stacks that begin with `prefix` and have not been deleted."""
+    with aws_errors():
+        pages = aws.cloudformation.get_paginator("describe_stacks").paginate()
+        stacks = [stack for page in pages for stack in page["Stacks"]]
+    return [
+        stack["StackName"]
+        for stack in stacks
+        if stack["StackName"].startswith(prefix) and stack["StackStatus"] != "DELETE_COMPLETE"
+    ]
+
+
 def require_stack(aws: Aws, name: str, *, missing: str) -> Stack:
     """The stack `name`; raises SemifError saying `missing` where there is none."""
     stack = find_stack(aws, name)

@@ -38,6 +38,11 @@ class Target:
         contexts = {"env": self.environment.name, "stage": stage, "lock": str(self.lock_path)}
         return [part for key, value in contexts.items() for part in ("-c", f"{key}={value}")]
 
+    def refuse_example(self) -> None:
+        """Raise SemifError where the lock's place holds an example: it would be overwritten unseen."""
+        if self.lock_path.exists() and read_lock(self.lock_path).example:
+            raise SemifError(f"{self.lock_path} is an example for synth checks, not a lock; move it away")
+
     def read_lock(self) -> Lock:
         """The target's lock, checked against its environment, its preset and the account.
 
@@ -47,6 +52,7 @@ class Target:
             raise SemifError(
                 f"{self.lock_path} is missing; run `semif build {self.command_line}`, which writes it"
             )
+        self.refuse_example()
         lock = read_lock(self.lock_path)
         if lock.example:
             raise SemifError(

@@ -8,7 +8,7 @@ import click
 from semif.cli.common import Failed, Interrupted
 from semif.errors import SemifError
 
-COMMANDS = ("model",)
+COMMANDS = ("demo", "deploy", "decide", "status", "diff", "destroy", "build", "model", "serve")
 """In the order of `semif --help`. The module of `decide` is `semif.cli.decide`."""
 
 

@@ -1,5 +1,7 @@
 """Answers for people: each option's probability as a small bar."""
 
+import json
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -10,10 +12,12 @@ from semif_adapter.contract import Result, SharedTiming
 BAR_CELLS = 24
 
 
-def show_answer(console: Console, answer: Answer) -> None:
-    """Print every result of the reply, and what its decisions shared."""
-    for result in answer.results:
-        console.print(f"[bold]{escape(result.id)}[/]")
+def show_answer(console: Console, body: bytes, answer: Answer) -> None:
+    """Print every result of the reply under its question from the request `body`, and what they shared."""
+    request = json.loads(body)
+    decisions = request["decisions"] if "decisions" in request else [request["decision"]]
+    for decision, result in zip(decisions, answer.results, strict=True):
+        console.print(f"[bold]{escape(result.id)}[/]: {escape(decision['question'])}")
         console.print(_bars(result, blocks="utf" in console.encoding.lower()))
         console.print(f"  [dim]{escape(_facts(result))}[/]")
     if answer.timing is not None:

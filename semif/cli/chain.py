@@ -1,0 +1,67 @@
+"""The chain of a deployment as steps on the screen; `semif deploy` and `semif demo` walk it."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from semif import deployment, local
+from semif.builds.codebuild import Build
+from semif.builds.run import build_environment
+from semif.cli.steps import Step, Steps
+from semif.invoke import Answer
+from semif.lock import Lock
+from semif.project import project_root
+from semif.target import Target, open_target
+
+
+def deploy_chain(
+    steps: Steps, name: str, *, on_this_machine: bool, profile: str | None
+) -> tuple[Target, Answer]:
+    """Artifacts, builds, endpoint and a first decision. Raises SemifError at the first step that fails."""
+    if on_this_machine:
+        with steps.step("start the AWS on this machine") as step:
+            step.note = local.ensure_server(project_root()).endpoint_url
+    target = open_target(name, on_this_machine=on_this_machine, profile=profile)
+    target.refuse_example()
+    with steps.step("prepare the account for the CDK") as step:
+        deployment.bootstrap(target, step.tell)
+        step.note = f"account {target.account}, {target.aws.region}"
+    with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
+        deployment.deploy_artifacts(target, step.tell)
+    build_step(steps, target)
+    with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
+        deployment.deploy_endpoint(target, step.tell)
+        step.note = target.environment.endpoint_name
+    with steps.step("ask a first decision"):
+        answer = deployment.smoke_decision(target)
+    return target, answer
+
+
+def build_step(steps: Steps, target: Target) -> Lock:
+    """Both builds as one step, each with its phase and its last log lines."""
+    with steps.step("build the image and the model") as step:
+        lock = build_environment(target, _BuildDisplay(step))
+        step.note = str(target.lock_path.relative_to(target.root))
+    return lock
+
+
+class _BuildDisplay:
+    """Shows the running builds on a terminal, and each phase once elsewhere."""
+
+    LOG_LINES = 3
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._phases: dict[str, str] = {}
+
+    def __call__(self, builds: Sequence[Build]) -> None:
+        table = Table.grid(padding=(0, 2))
+        for build in builds:
+            table.add_row(build.name, f"[bold]{build.phase.lower().replace('_', ' ')}[/]")
+            for line in list(build.lines)[-self.LOG_LINES :]:
+                table.add_row("", f"[dim]{escape(line)}[/]")
+            if self._phases.get(build.name) != build.phase:
+                self._phases[build.name] = build.phase
+                self._step.log(f"{build.name}: {build.phase}")
+        self._step.show(table)

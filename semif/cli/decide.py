@@ -1,0 +1,60 @@
+"""`semif decide`: ask an endpoint or an adapter."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from semif.cli.answers import show_answer
+from semif.cli.common import json_option
+from semif.cli.options import target_options
+from semif.errors import SemifError
+from semif.invoke import ask_endpoint, ask_url, request_body
+from semif.target import open_target
+
+
+@click.command()
+@click.argument("arguments", metavar="[ENV] FILE", nargs=-1)
+@click.option("--url", metavar="URL", help="Ask the adapter at this address instead of an endpoint.")
+@target_options
+@json_option
+def command(
+    arguments: tuple[str, ...], url: str | None, on_this_machine: bool, profile: str | None, as_json: bool
+) -> None:
+    """Ask the endpoint of ENV, or the adapter at --url, and show each option's probability.
+
+    FILE holds a request as JSON, - reads it from standard input: a decision object, or
+    {"decision": {...}}, or {"decisions": [...]} for several questions about one state.
+
+    \b
+    Examples:
+      semif decide dev examples/routing.json
+      semif decide demo --local examples/two-questions.json
+      semif decide --url http://127.0.0.1:8080 examples/yes-or-no.json --json
+    """
+    if len(arguments) != (1 if url else 2):
+        raise click.UsageError("give ENV and FILE, or --url URL and FILE")
+    if url and (on_this_machine or profile):
+        raise click.UsageError(
+            "--url asks an adapter directly, --local and --profile choose an AWS; give one"
+        )
+    body = request_body(_read(arguments[-1]), name=arguments[-1])
+    if url:
+        answer = ask_url(url, body)
+    else:
+        target = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
+        answer = ask_endpoint(target.aws, target.environment.endpoint_name, body)
+    if as_json:
+        click.echo(answer.raw)
+    else:
+        show_answer(Console(highlight=False), body, answer)
+
+
+def _read(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise SemifError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None

@@ -1,0 +1,71 @@
+"""`semif destroy`: take a deployment away."""
+
+import click
+
+from semif import local
+from semif.cli.common import json_option, print_json
+from semif.cli.options import environment_argument, steps_on_stderr, target_options
+from semif.cli.steps import Steps
+from semif.deployment import destroy
+from semif.environment import load_environment
+from semif.project import project_root
+from semif.stacks import deployed_stacks
+from semif.target import Target, open_target
+
+
+@click.command()
+@environment_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@target_options
+@json_option
+def command(environment: str, yes: bool, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
+    """Delete the stacks of ENV: the endpoint, then the artifacts.
+
+    Where the environment says removal = "destroy", the model archives and images go too; with "retain" the
+    bucket and the repository stay. With --local, the AWS on this machine stops when nothing is left on it.
+
+    \b
+    Examples:
+      semif destroy dev
+      semif destroy demo --local --yes
+    """
+    load_environment(environment)
+    if on_this_machine and local.find_server(project_root()) is None:
+        _report(environment, [], as_json)
+        return
+    target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
+    if not yes:
+        _confirm(target)
+    _report(environment, destroy_chain(steps_on_stderr(), target), as_json)
+
+
+def destroy_chain(steps: Steps, target: Target) -> list[str]:
+    """Destroy as a step; on this machine the lock goes too, and the AWS with its last stack."""
+    with steps.step(f"destroy {target.environment.name}") as step:
+        deleted = destroy(target, step.tell)
+    if target.local:
+        target.lock_path.unlink(missing_ok=True)
+        if not deployed_stacks(target.aws, "Semif-"):
+            with steps.step("stop the AWS on this machine"):
+                local.stop_server(target.root)
+    return deleted
+
+
+def _confirm(target: Target) -> None:
+    kept = (
+        "its archives and images"
+        if target.environment.removal == "destroy"
+        else "not the bucket and the images"
+    )
+    question = (
+        f"Delete the endpoint and the stacks of {target.environment.name} in account {target.account}, "
+        f"{target.aws.region}, and {kept}?"
+    )
+    click.confirm(question, abort=True, err=True)
+
+
+def _report(environment: str, deleted: list[str], as_json: bool) -> None:
+    if as_json:
+        print_json({"environment": environment, "deleted": deleted})
+    else:
+        click.echo(f"deleted {', '.join(deleted)}" if deleted else f"nothing of {environment} was deployed")

@@ -1,0 +1,28 @@
+"""`semif diff`: what a deployment would change."""
+
+import click
+
+from semif.cli.common import json_option, print_json
+from semif.cli.options import environment_argument, steps_on_stderr, target_options
+from semif.deployment import differences
+from semif.target import open_target
+
+
+@click.command()
+@environment_argument
+@target_options
+@json_option
+def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
+    """Show what deploying ENV with its present lock would change, and change nothing.
+
+    \b
+    Example:
+      semif diff prod
+    """
+    target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
+    with steps_on_stderr().step("compare the stacks with what is deployed"):
+        found = differences(target)
+    if as_json:
+        print_json({"different": bool(found), "diff": "\n".join(found)})
+    else:
+        click.echo("\n".join(found) if found else "nothing would change")

@@ -1,0 +1,94 @@
+"""`semif status`: what is deployed, what the lock pins, and whether they agree."""
+
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from semif.cli.common import json_option, print_json
+from semif.cli.options import environment_argument, target_options
+from semif.endpoint import EndpointState, find_endpoint
+from semif.errors import SemifError
+from semif.lock import Lock
+from semif.stacks import find_stack
+from semif.target import Target, open_target
+
+
+@click.command()
+@environment_argument
+@target_options
+@json_option
+def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
+    """Show the stacks and the endpoint of ENV, the pins of its lock, and whether they agree.
+
+    Exit status 0 when the endpoint is in service and runs what the lock pins, else 1.
+
+    \b
+    Examples:
+      semif status dev
+      semif status demo --local --json
+    """
+    target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
+    stacks = _stacks(target)
+    endpoint = find_endpoint(target.aws, target.environment.endpoint_name)
+    lock, problems = _lock(target)
+    if endpoint is None:
+        problems.append(f"there is no endpoint {target.environment.endpoint_name}")
+    elif lock is not None:
+        problems.extend(endpoint.problems(lock))
+    if as_json:
+        print_json(
+            {
+                "environment": environment,
+                "account": target.account,
+                "region": target.aws.region,
+                "stacks": stacks,
+                "endpoint": None if endpoint is None else asdict(endpoint),
+                "lock": None if lock is None else lock.model_dump(mode="json", by_alias=True),
+                "problems": problems,
+            }
+        )
+    else:
+        _show(target, stacks, endpoint, lock, problems)
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
+def _stacks(target: Target) -> dict[str, str | None]:
+    names = (target.environment.artifacts_stack, target.environment.endpoint_stack)
+    found = {name: find_stack(target.aws, name) for name in names}
+    return {name: stack.status if stack else None for name, stack in found.items()}
+
+
+def _lock(target: Target) -> tuple[Lock | None, list[str]]:
+    try:
+        return target.read_lock(), []
+    except SemifError as error:
+        return None, [str(error)]
+
+
+def _show(
+    target: Target,
+    stacks: dict[str, str | None],
+    endpoint: EndpointState | None,
+    lock: Lock | None,
+    problems: list[str],
+) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{target.environment.name}[/] in account {target.account}, {target.aws.region}")
+    table = Table.grid(padding=(0, 2))
+    for name, status in stacks.items():
+        table.add_row("  stack", name, status or "not deployed")
+    if endpoint is not None:
+        placed = " or ".join(endpoint.instance_types)
+        table.add_row("  endpoint", endpoint.name, f"{endpoint.status}, {endpoint.instances} of {placed}")
+    console.print(table)
+    if lock is not None:
+        console.print(f"  image  {escape(lock.image_uri)}")
+        console.print(f"  model  {lock.model.preset}, {escape(lock.model.s3_uri)}")
+    for problem in problems:
+        console.print(f"  [red]![/] {escape(problem)}")
+    if not problems:
+        console.print("  [green]the endpoint runs what the lock pins[/]")
