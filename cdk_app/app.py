@@ -34,11 +34,16 @@ def build(environment: Environment, lock: Lock | None, *, app: App | None = None
     return app
 
 
+def compose(app: App) -> None:
+    """Compose what the contexts `env`, `stage` and `lock` ask for. Raises SemifError for what cannot be."""
+    build(*_inputs(app), app=app)
+
+
 def main() -> None:
-    """Read the contexts, compose and synthesise. A problem ends it with one message, no traceback."""
+    """Compose and synthesise. A problem ends the process with one message and no traceback."""
     app = App(analytics_reporting=False)
     try:
-        build(*_inputs(app), app=app)
+        compose(app)
     except SemifError as error:
         sys.exit(f"semif: {error}")
     app.synth()

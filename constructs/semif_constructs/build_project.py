@@ -1,6 +1,7 @@
 """A CodeBuild project that builds from a source zip in the model bucket, and what all such projects share."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_codebuild as codebuild
@@ -14,6 +15,8 @@ from semif_constructs.model_bucket import SOURCES_PREFIX, ModelBucket
 X86_BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
 ARM_BUILD_IMAGE = "aws/codebuild/amazonlinux-aarch64-standard:3.0"
 """AWS's managed Amazon Linux 2023 images, named with their version; both bring Python 3.11 and newer."""
+
+BuildComputeType = Literal["BUILD_GENERAL1_SMALL", "BUILD_GENERAL1_MEDIUM"]
 
 
 class BuildProject(Construct):
@@ -32,7 +35,7 @@ class BuildProject(Construct):
         arm: bool,
         bucket: ModelBucket,
         buildspec_file: str,
-        compute_type: codebuild.ComputeType,
+        compute_type: BuildComputeType,
         description: str,
         environment: Mapping[str, str],
         privileged: bool,
@@ -54,7 +57,7 @@ class BuildProject(Construct):
                 "codebuild.amazonaws.com",
                 conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
             ),
-            description=f"what may happen in: {description}",
+            description=f"what a build may do that {description}",
         )
         bucket.grant_read_sources(self.role)
         acknowledge_wildcard(
@@ -73,7 +76,7 @@ class BuildProject(Construct):
             artifacts=codebuild.CfnProject.ArtifactsProperty(type="NO_ARTIFACTS"),
             description=description,
             environment=codebuild.CfnProject.EnvironmentProperty(
-                compute_type=compute_type.name,
+                compute_type=compute_type,
                 environment_variables=[
                     codebuild.CfnProject.EnvironmentVariableProperty(name=name, type="PLAINTEXT", value=value)
                     for name, value in sorted(environment.items())

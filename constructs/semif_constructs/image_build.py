@@ -1,6 +1,5 @@
 """The CodeBuild project that builds the adapter's image."""
 
-from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -36,7 +35,7 @@ class ImageBuild(BuildProject):
             arm=arm,
             bucket=bucket,
             buildspec_file="buildspec.yml",
-            compute_type=codebuild.ComputeType.MEDIUM,  # room on disk for the CUDA base, twice
+            compute_type="BUILD_GENERAL1_MEDIUM",  # room on disk for the CUDA base, twice
             description="builds the image of the Semif adapter",
             environment={
                 "BASE_IMAGE": str(base_image),

@@ -1,6 +1,5 @@
 """The CodeBuild project that packs a model and publishes its archive."""
 
-from aws_cdk import aws_codebuild as codebuild
 from constructs import Construct
 
 from semif_constructs.build_project import BuildProject
@@ -22,7 +21,7 @@ class ModelBuild(BuildProject):
             arm=False,
             bucket=bucket,
             buildspec_file="buildspec.model.yml",
-            compute_type=codebuild.ComputeType.SMALL,  # packing is one stream: one core and no large memory
+            compute_type="BUILD_GENERAL1_SMALL",  # packing is one stream: one core and no large memory
             description="packs and publishes model archives",
             environment={"MODEL_BUCKET": bucket.bucket.bucket_name},
             privileged=False,
