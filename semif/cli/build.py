@@ -13,10 +13,11 @@ from semif.target import open_target
 @target_options
 @json_option
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
-    """Build the image and pack the model of ENV in CodeBuild, and write its lock.
+    """Build image and model, write the lock.
 
-    Both builds start from the files of this checkout. What is built already is not built again. The lock
-    (environments/ENV.lock.json) is written only when both have passed: look at the change, commit it, deploy.
+    Runs the two CodeBuild builds of ENV: the image, and the model archive. Both start from the files of
+    this checkout. What is built already is not built again. The lock (environments/ENV.lock.json) is
+    written only when both have passed: look at the change, commit it, deploy.
 
     \b
     Example:

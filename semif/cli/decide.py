@@ -22,7 +22,9 @@ from semif.target import open_target
 def command(
     arguments: tuple[str, ...], url: str | None, on_this_machine: bool, profile: str | None, as_json: bool
 ) -> None:
-    """Ask the endpoint of ENV, or the adapter at --url, and show each option's probability.
+    """Ask an endpoint, show the probabilities.
+
+    Asks the endpoint of ENV, or the adapter at --url, and shows the probability of each option.
 
     FILE holds a request as JSON, - reads it from standard input: a decision object, or
     {"decision": {...}}, or {"decisions": [...]} for several questions about one state.

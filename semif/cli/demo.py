@@ -22,10 +22,11 @@ EXAMPLES = ("routing.json", "yes-or-no.json", "two-questions.json")
 
 @click.command()
 def command() -> None:
-    """Pack, verify, deploy, host and ask a small model, on an AWS on this machine.
+    """Show the whole chain on this machine.
 
-    It walks the chain of `semif deploy demo --local`, asks the requests in examples/, and takes everything away
-    again. It needs no account; the first run downloads the model (98 MB) and what packs it.
+    It packs, verifies, deploys, hosts and asks a small model, as `semif deploy demo --local` does, asks the
+    requests in examples/, and takes everything away again. It needs no account; the first run downloads the
+    model (98 MB) and what packs it.
     """
     began = time.monotonic()
     root = project_root()

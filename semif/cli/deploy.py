@@ -15,11 +15,12 @@ from semif.deployment import SMOKE_REQUEST
 @target_options
 @json_option
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
-    """Deploy ENV: artifacts, builds, endpoint, and a first decision.
+    """Deploy ENV, from its artifacts to an endpoint.
 
-    Run it again after a change; what has not changed is not made again. `semif diff ENV` shows beforehand
-    what would change. With --local everything happens on this machine: the stacks, the builds and the
-    endpoint stay until `semif destroy ENV --local`.
+    It deploys the Artifacts stack, runs the builds, writes the lock, deploys the Endpoint stack and asks a
+    first decision. Run it again after a change; what has not changed is not made again. `semif diff ENV`
+    shows beforehand what would change. With --local everything happens on this machine: the stacks, the
+    builds and the endpoint stay until `semif destroy ENV --local`.
 
     \b
     Examples:

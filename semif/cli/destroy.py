@@ -19,7 +19,9 @@ from semif.target import Target, open_target
 @target_options
 @json_option
 def command(environment: str, yes: bool, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
-    """Delete the stacks of ENV: the endpoint, then the artifacts.
+    """Delete what was deployed of ENV.
+
+    Deletes the Endpoint stack, then the Artifacts stack.
 
     Where the environment says removal = "destroy", the model archives and images go too; with "retain" the
     bucket and the repository stay. With --local, the AWS on this machine stops when nothing is left on it.

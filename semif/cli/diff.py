@@ -13,7 +13,9 @@ from semif.target import open_target
 @target_options
 @json_option
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
-    """Show what deploying ENV with its present lock would change, and change nothing.
+    """Show what a deployment would change.
+
+    Compares the stacks of ENV, with its present lock, with what is deployed. Changes nothing.
 
     \b
     Example:

@@ -17,10 +17,11 @@ from semif.serve import adapter_environment
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 def command(model: str, port: int, host: str) -> None:
-    """Serve a preset's model, or a GGUF file, on this machine until Ctrl-C.
+    """Serve a model on this machine.
 
-    The program is the one that runs in the container. A preset's file is fetched and its SHA-256 verified
-    first. SEMIF_* variables (SEMIF_THREADS=4) set what the container can be set to.
+    Serves a preset's model, or a GGUF file, until Ctrl-C. The program is the one that runs in the
+    container. A preset's file is fetched and its SHA-256 verified first. SEMIF_* variables
+    (SEMIF_THREADS=4) set what the container can be set to.
 
     \b
     Examples:

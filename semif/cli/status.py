@@ -21,9 +21,10 @@ from semif.target import Target, open_target
 @target_options
 @json_option
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
-    """Show the stacks and the endpoint of ENV, the pins of its lock, and whether they agree.
+    """Show what of ENV runs, and what it pins.
 
-    Exit status 0 when the endpoint is in service and runs what the lock pins, else 1.
+    Shows the stacks, the endpoint, the pins of the lock, and whether they agree. Exit status 0 when the
+    endpoint is in service and runs what the lock pins, else 1.
 
     \b
     Examples:
