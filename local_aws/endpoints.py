@@ -1,0 +1,244 @@
+"""SageMaker's Endpoints: hosts that really run, and InvokeEndpoint that reaches them."""
+
+import http.client
+import json
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from local_aws.api import ApiError, Operation, Params
+from local_aws.context import Context
+from local_aws.hosting import INVOKE_SECONDS, ContainerReply, HostingError, ModelHost
+from local_aws.sagemaker import SageMakerRecords, refused
+
+SERVING = {"InService", "Updating"}
+MAX_REASON = 1024
+
+
+@dataclass
+class Endpoint:
+    """An endpoint, the host behind it, and who waits for its status to change."""
+
+    name: str
+    config_name: str
+    host: ModelHost
+    variant: Params
+    """The ProductionVariantSummary."""
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    modified: datetime = field(default_factory=lambda: datetime.now(UTC))
+    status: str = "Creating"
+    failure_reason: str | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def move(self, status: str, failure_reason: str | None = None) -> None:
+        """Change the status and wake those who wait for it."""
+        with self.changed:
+            self.status = status
+            self.failure_reason = failure_reason and failure_reason[:MAX_REASON]
+            self.modified = datetime.now(UTC)
+            self.changed.notify_all()
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """InvokeEndpoint's HTTP reply."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class SageMakerEndpoints:
+    """The operations on Endpoints, under botocore's names and shapes."""
+
+    def __init__(self, context: Context, records: SageMakerRecords) -> None:
+        self._context = context
+        self._records = records
+        self._endpoints: dict[str, Endpoint] = {}
+        self._lock = threading.Lock()
+
+    def operations(self) -> dict[str, Operation]:
+        """Every operation on endpoints that is served here instead of in moto."""
+        return {
+            "CreateEndpoint": self.create_endpoint,
+            "UpdateEndpoint": self.update_endpoint,
+            "DescribeEndpoint": self.describe_endpoint,
+            "DeleteEndpoint": self.delete_endpoint,
+            "ListEndpoints": self.list_endpoints,
+        }
+
+    def create_endpoint(self, params: Params) -> Params:
+        """Start the host in the background: Creating until `/ping` answers 200 or the start fails."""
+        name, config_name = params["EndpointName"], params["EndpointConfigName"]
+        with self._lock:
+            if name in self._endpoints:
+                raise refused(f"Cannot create already existing endpoint {self._arn(name)!r}.")
+            endpoint = Endpoint(name, config_name, *self._new_host(name, config_name))
+            self._endpoints[name] = endpoint
+
+        def start() -> None:
+            try:
+                endpoint.host.start()
+            except HostingError as error:
+                endpoint.move("Failed", str(error))
+            else:
+                self._serve(endpoint)
+
+        threading.Thread(target=start, daemon=True).start()
+        return {"EndpointArn": self._arn(name)}
+
+    def update_endpoint(self, params: Params) -> Params:
+        """Start a host of another config beside the old one, which serves on until, or unless, that one is ready."""
+        endpoint, config_name = self._find(params["EndpointName"]), params["EndpointConfigName"]
+        if set(params) - {"EndpointName", "EndpointConfigName"}:
+            raise refused("the local AWS updates endpoints in one way only, without a DeploymentConfig")
+        host, variant = self._new_host(endpoint.name, config_name)
+        with self._lock:
+            if endpoint.status != "InService":
+                raise refused(
+                    f"Cannot update endpoint {self._arn(endpoint.name)!r}: it is {endpoint.status}."
+                )
+            endpoint.move("Updating")
+
+        def swap() -> None:
+            try:
+                host.start()
+            except HostingError as error:
+                endpoint.move("InService", str(error))
+                return
+            old = endpoint.host
+            endpoint.host, endpoint.variant, endpoint.config_name = host, variant, config_name
+            self._serve(endpoint)
+            old.stop()
+
+        threading.Thread(target=swap, daemon=True).start()
+        return {"EndpointArn": self._arn(endpoint.name)}
+
+    def describe_endpoint(self, params: Params) -> Params:
+        """Status, reason of a failure, and the variant with its instance pools."""
+        endpoint = self._find(params["EndpointName"])
+        reply = self._summary(endpoint) | {"EndpointConfigName": endpoint.config_name}
+        if endpoint.failure_reason:
+            reply["FailureReason"] = endpoint.failure_reason
+        if endpoint.status in SERVING:
+            reply["ProductionVariants"] = [endpoint.variant]
+        return reply
+
+    def delete_endpoint(self, params: Params) -> Params:
+        """Stop the host and forget the endpoint."""
+        endpoint = self._find(params["EndpointName"])
+        endpoint.move("Deleting")
+        endpoint.host.stop()
+        with self._lock:
+            self._endpoints.pop(endpoint.name, None)
+        return {}
+
+    def list_endpoints(self, _: Params) -> Params:
+        """Every endpoint, on one page."""
+        return {"Endpoints": [self._summary(endpoint) for endpoint in list(self._endpoints.values())]}
+
+    def wait_until_settled(self, name: str) -> Endpoint:
+        """Block while an endpoint is Creating or Updating, as CloudFormation does."""
+        endpoint = self._find(name)
+        with endpoint.changed:
+            endpoint.changed.wait_for(lambda: endpoint.status not in {"Creating", "Updating"})
+        return endpoint
+
+    def invoke_endpoint(self, name: str, body: bytes, headers: dict[str, str]) -> Invocation:
+        """Reach the endpoint's container with `body` and its Content-Type, Accept and custom attributes.
+
+        Raises ApiError for an unknown endpoint and for one that does not serve. A container's refusal is no
+        exception but SageMaker's ModelError, HTTP 424.
+        """
+        endpoint = self._endpoints.get(name)
+        if endpoint is None:
+            raise ApiError(
+                "ValidationError", f"Endpoint {name} of account {self._context.account} not found."
+            )
+        if endpoint.status not in SERVING:
+            raise ApiError("ValidationError", f"Endpoint {name} is {endpoint.status}, not InService.")
+        host = endpoint.host
+        try:
+            reply = host.invoke(body, headers)
+        except TimeoutError:
+            message = f"Your invocation timed out: no answer from the container within {INVOKE_SECONDS} s."
+            reply = ContainerReply(0, "text/plain", message.encode())
+        except (OSError, http.client.HTTPException) as error:
+            reply = ContainerReply(500, "text/plain", f"the container gave no whole answer: {error}".encode())
+        if not 200 <= reply.status < 300:
+            return _model_error(reply, host)
+        return Invocation(
+            200,
+            {"Content-Type": reply.content_type, "x-Amzn-Invoked-Production-Variant": host.variant_name},
+            reply.body,
+        )
+
+    def _serve(self, endpoint: Endpoint) -> None:
+        host = endpoint.host
+
+        def fail(reason: str) -> None:
+            if endpoint.host is host:
+                endpoint.move("Failed", reason)
+
+        endpoint.move("InService")
+        host.on_exit(fail)
+
+    def _new_host(self, name: str, config_name: str) -> tuple[ModelHost, Params]:
+        variant = self._records.variant(config_name)
+        container = self._records.container(variant["ModelName"])
+        return ModelHost(self._context, name, variant, container), _variant_summary(variant, container)
+
+    def _find(self, name: str) -> Endpoint:
+        try:
+            return self._endpoints[name]
+        except KeyError:
+            raise refused(f"Could not find endpoint {self._arn(name)!r}.") from None
+
+    def _summary(self, endpoint: Endpoint) -> Params:
+        return {
+            "EndpointName": endpoint.name,
+            "EndpointArn": self._arn(endpoint.name),
+            "EndpointStatus": endpoint.status,
+            "CreationTime": endpoint.created,
+            "LastModifiedTime": endpoint.modified,
+        }
+
+    def _arn(self, name: str) -> str:
+        return self._context.arn("sagemaker", f"endpoint/{name}")
+
+
+def _variant_summary(variant: dict[str, Any], container: dict[str, Any]) -> Params:
+    """What DescribeEndpoint tells of a variant: all instances come from the pool of the first priority."""
+    count, weight = variant.get("InitialInstanceCount", 1), variant.get("InitialVariantWeight", 1.0)
+    summary: Params = {
+        "VariantName": variant["VariantName"],
+        "CurrentWeight": weight,
+        "DesiredWeight": weight,
+        "CurrentInstanceCount": count,
+        "DesiredInstanceCount": count,
+    }
+    if container.get("Image"):
+        summary["DeployedImages"] = [{"SpecifiedImage": container["Image"]}]
+    if variant.get("RoutingConfig"):
+        summary["RoutingConfig"] = variant["RoutingConfig"]
+    pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
+    if pools:
+        summary["InstancePools"] = [
+            {"InstanceType": pool["InstanceType"], "CurrentInstanceCount": count if index == 0 else 0}
+            for index, pool in enumerate(pools)
+        ]
+    return summary
+
+
+def _model_error(reply: ContainerReply, host: ModelHost) -> Invocation:
+    original = reply.body.decode(errors="replace")
+    side = "client" if 400 <= reply.status < 500 else "server"
+    error = {
+        "Message": f'Received {side} error ({reply.status}) from {host.variant_name} with message "{original}".',
+        "OriginalStatusCode": reply.status,
+        "OriginalMessage": original,
+        "LogStreamArn": host.log_stream_arn,
+    }
+    headers = {"Content-Type": "application/json", "x-amzn-errortype": "ModelError"}
+    return Invocation(424, headers, json.dumps(error).encode())

@@ -1,0 +1,274 @@
+"""Every patch of moto, and nothing else. Moto's inside changes from release to release: the version is pinned."""
+# Replacing methods is what this file is for, and mypy forbids it under each of these names:
+# mypy: disable-error-code="method-assign, assignment, attr-defined, arg-type"
+
+import functools
+import json
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import moto.cloudformation.models as cloudformation_models
+import moto.cloudformation.responses as cloudformation_responses
+from moto.cloudformation import parsing
+from moto.cloudformation.exceptions import AlreadyExistsException, ValidationError
+from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Stack
+from moto.codebuild.responses import CodeBuildResponse
+from moto.core.common_types import TYPE_RESPONSE
+from moto.core.exceptions import ServiceException
+from moto.core.responses import ActionResult, BaseResponse
+from moto.iam.access_control import PermissionResult
+from moto.s3.models import FakeBucket, PublicAccessBlock, s3_backends
+from moto.sagemaker.responses import SageMakerResponse
+from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
+
+from local_aws import cloudformation
+from local_aws.api import ApiError, Operation, call
+from local_aws.context import Context
+from local_aws.endpoints import SageMakerEndpoints
+from local_aws.resources import Resource
+
+MOTO = "5.2.5"
+if version("moto") != MOTO:
+    raise ImportError(
+        f"the local AWS patches moto {MOTO} and no other, found {version('moto')}; install the extra `demo`"
+    )
+
+
+def serve_operations(context: Context, service: str, operations: Mapping[str, Operation]) -> None:
+    """Answer these operations of SageMaker or CodeBuild with ours; moto does the wire format."""
+    responses = {"sagemaker": SageMakerResponse, "codebuild": CodeBuildResponse}[service]
+    for operation, implementation in operations.items():
+        method = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation)[1:]
+        setattr(responses, method, _handler(context, service, operation, implementation))
+
+
+def _handler(
+    context: Context, service: str, operation: str, implementation: Operation
+) -> Callable[[BaseResponse], ActionResult]:
+    def handle(self: BaseResponse) -> ActionResult:
+        try:
+            _check_region(context, self.region)
+            return ActionResult(call(service, operation, implementation, json.loads(self.body or "{}")))
+        except ApiError as error:
+            raise ServiceException(error.code, error.message) from error
+
+    return handle
+
+
+def _check_region(context: Context, region: str) -> None:
+    if region != context.region:
+        raise ApiError(
+            "ValidationException",
+            f"the local AWS is the region {context.region}, the request is for {region}",
+        )
+
+
+def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
+    """Let InvokeEndpoint reach the endpoint; moto answers with a canned body and takes the name from nowhere."""
+    passed_on = {
+        "Content-Type": "Content-Type",
+        "Accept": "Accept",
+        "X-Amzn-SageMaker-Custom-Attributes": "X-Amzn-SageMaker-Custom-Attributes",
+    }
+
+    def invoke_endpoint(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
+        name = unquote(urlparse(self.uri).path.split("/")[2])
+        headers = {name: self.headers[name] for name in passed_on if self.headers.get(name)}
+        body = self.raw_body if isinstance(self.raw_body, bytes) else str(self.raw_body).encode()
+        try:
+            _check_region(context, self.region)
+            reply = endpoints.invoke_endpoint(name, body, headers)
+        except ApiError as error:
+            raise ServiceException("ValidationError", error.message) from error
+        return reply.status, {**reply.headers, "status": reply.status}, reply.body
+
+    SageMakerRuntimeResponse.invoke_endpoint = invoke_endpoint
+
+
+def know_resources(classes: Mapping[str, type[Resource]]) -> None:
+    """Add resource types, and refuse those that nobody knows: moto passes over them with a warning."""
+    known = {**parsing.get_model_map(), **classes}
+
+    def resource_class(resource_type: str) -> Any:
+        if resource_type not in known:
+            raise ValidationError(message=_unknown([resource_type]))
+        return known[resource_type]
+
+    def name_property(resource_type: str) -> str | None:
+        name: str | None = known[resource_type].cloudformation_name_type() if resource_type in known else None
+        return name
+
+    parse = Stack.parse_template
+
+    def parse_template(template: str) -> dict[str, Any]:
+        parsed = parse(template)
+        types = {resource.get("Type") for resource in (parsed.get("Resources") or {}).values()}
+        if unknown := sorted(str(one) for one in types - known.keys()):
+            raise ValidationError(message=_unknown(unknown))
+        return parsed
+
+    def parse_change_set(self: ChangeSet) -> None:
+        self.template_dict = parse_template(self.template)
+
+    parsing.resource_class_from_type = resource_class
+    parsing.resource_name_property_from_type = name_property
+    Stack.parse_template = staticmethod(parse_template)
+    ChangeSet._parse_template = parse_change_set
+
+
+def _unknown(types: list[str]) -> str:
+    return f"Template format error: Unrecognized resource types: {types}; the local AWS does not have them"
+
+
+def run_stacks_in_the_background() -> None:
+    """Run change sets and deletions with `local_aws.cloudformation`."""
+    make = parsing.parse_and_create_resource
+
+    def create(
+        logical_id: str, resource_json: Any, resources_map: Any, account_id: str, region_name: str
+    ) -> Any:
+        stack = cloudformation_models.cloudformation_backends[account_id][region_name].get_stack(
+            resources_map.stack_id
+        )
+        make_this = functools.partial(make, logical_id, resource_json, resources_map, account_id, region_name)
+        return cloudformation.create_resource(stack, resources_map, logical_id, resource_json, make_this)
+
+    plan = CloudFormationBackend.create_change_set
+
+    def create_change_set(
+        self: CloudFormationBackend, stack_name: str, change_set_name: str, template: str, parameters: Any,
+        description: str, change_set_type: str, **rest: Any,
+    ) -> tuple[str, str]:  # fmt: skip
+        for stack in [one for one in self.stacks.values() if one.name == stack_name]:
+            if change_set_type == "CREATE" and stack.status != "REVIEW_IN_PROGRESS":
+                raise AlreadyExistsException(f"Stack {stack_name} already exists")
+            if stack.status == "REVIEW_IN_PROGRESS":
+                del self.stacks[stack.stack_id]
+        return plan(
+            self, stack_name, change_set_name, template, parameters, description, change_set_type, **rest
+        )
+
+    def execute_change_set(
+        self: CloudFormationBackend, change_set_name: str, stack_name: str | None = None
+    ) -> None:
+        found = [
+            one
+            for one in self.change_sets.values()
+            if change_set_name in {one.change_set_id, one.change_set_name}
+            and stack_name in {None, one.stack_name, one.stack_id}
+        ]
+        if not found:
+            raise ValidationError(change_set_name)
+        change_set = found[-1]
+        del self.change_sets[change_set.change_set_id]
+        cloudformation.start(self, self.stacks[change_set.stack_id], change_set)
+
+    def run_now(
+        self: CloudFormationBackend, kind: str, name: str, template: str, parameters: Any, **rest: Any
+    ) -> Stack:
+        """CreateStack and UpdateStack: a change set that is executed at once."""
+        change_set_id, stack_id = self.create_change_set(
+            name, "direct", template, parameters, "", kind, **rest
+        )
+        if self.change_sets[change_set_id].status == "FAILED":
+            del self.change_sets[change_set_id]
+            raise ValidationError(message="No updates are to be performed.")
+        self.execute_change_set(change_set_id)
+        return self.stacks[stack_id]
+
+    def create_stack(
+        self: CloudFormationBackend, name: str, template: str, parameters: Any,
+        notification_arns: Any = None, tags: Any = None, role_arn: Any = None, **_: Any,
+    ) -> Stack:  # fmt: skip
+        rest = {"notification_arns": notification_arns, "tags": tags, "role_arn": role_arn}
+        return run_now(self, "CREATE", name, template, parameters, **rest)
+
+    def update_stack(
+        self: CloudFormationBackend, name: str, template: str, role_arn: Any, parameters: Any, tags: Any
+    ) -> Stack:
+        stack = self.get_stack(name)
+        resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
+        return run_now(self, "UPDATE", stack.name, template, resolved, role_arn=role_arn, tags=tags)
+
+    def delete_stack(self: CloudFormationBackend, name_or_stack_id: str) -> None:
+        for stack in list(self.stacks.values()):
+            if name_or_stack_id in {stack.name, stack.stack_id} and stack.status != "DELETE_IN_PROGRESS":
+                cloudformation.start_deletion(self, stack)
+
+    parsing.parse_and_create_resource = create
+    CloudFormationBackend.create_change_set = create_change_set
+    CloudFormationBackend.execute_change_set = execute_change_set
+    CloudFormationBackend.create_stack = create_stack
+    CloudFormationBackend.update_stack = update_stack
+    CloudFormationBackend.delete_stack = delete_stack
+    # Moto's resource map makes what is read from it: a description must never create a resource.
+    Stack.stack_resources = property(_made_resources)
+
+
+def _made_resources(stack: Stack) -> list[Any]:
+    resource_map = stack.resource_map
+    made = dict(resource_map._parsed_resources)
+    return [made[name] for name in resource_map._resource_json_map if made.get(name) is not None]
+
+
+def fetch_templates_by_path() -> None:
+    """Read a template from its S3 address; moto takes the host `s3.us-east-1.127` for a bucket."""
+
+    def fetch(template_url: str, account_id: str, partition: str) -> str:
+        parts = urlparse(template_url)
+        bucket, _, key = parts.path.lstrip("/").partition("/")
+        host = parts.hostname or ""
+        if ".s3." in host or ".s3-" in host:
+            bucket, key = host.split(".s3", 1)[0], parts.path.lstrip("/")
+        found = s3_backends[account_id][partition].get_object(bucket, unquote(key))
+        if found is None:
+            raise ValidationError(message=f"S3 error: there is no template at {template_url}")
+        return str(found.value.decode())
+
+    cloudformation_responses.get_stack_from_s3_url = fetch
+    cloudformation_models.get_stack_from_s3_url = fetch
+
+
+def complete_buckets() -> None:
+    """Keep what moto drops of a bucket's properties, and refuse to delete one that is not empty."""
+    create = FakeBucket.create_from_cloudformation_json.__func__
+    delete = FakeBucket.delete_from_cloudformation_json.__func__
+
+    def create_bucket(
+        cls: type[FakeBucket], resource_name: str, cloudformation_json: Any, account_id: str, region_name: str,
+        **rest: Any,
+    ) -> FakeBucket:  # fmt: skip
+        bucket: FakeBucket = create(cls, resource_name, cloudformation_json, account_id, region_name, **rest)
+        properties = cloudformation_json.get("Properties", {})
+        if "VersioningConfiguration" in properties:
+            bucket.versioning_status = properties["VersioningConfiguration"]["Status"]
+        if block := properties.get("PublicAccessBlockConfiguration"):
+            bucket.public_access_block = PublicAccessBlock(
+                block_public_acls=_truth(block.get("BlockPublicAcls")),
+                ignore_public_acls=_truth(block.get("IgnorePublicAcls")),
+                block_public_policy=_truth(block.get("BlockPublicPolicy")),
+                restrict_public_buckets=_truth(block.get("RestrictPublicBuckets")),
+            )
+        return bucket
+
+    def delete_bucket(
+        cls: type[FakeBucket], resource_name: str, cloudformation_json: Any, account_id: str, region_name: str
+    ) -> None:
+        bucket = s3_backends[account_id]["aws"].buckets.get(resource_name)
+        if bucket is not None and bucket.keys:
+            raise ValidationError(message=f"The bucket you tried to delete is not empty: {resource_name}")
+        delete(cls, resource_name, cloudformation_json, account_id, region_name)
+
+    FakeBucket.create_from_cloudformation_json = classmethod(create_bucket)
+    FakeBucket.delete_from_cloudformation_json = classmethod(delete_bucket)
+
+
+def _truth(value: object) -> str:
+    return str(value or False).lower()
+
+
+def enforce_no_policies() -> None:
+    """Keep bucket policies without applying them: nothing else of IAM is enforced here, and all is plain HTTP."""
+    FakeBucket.get_permission = lambda _self, _action, _resource: PermissionResult.NEUTRAL

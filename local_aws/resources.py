@@ -1,0 +1,220 @@
+"""CloudFormation resource types that moto does not have, or has in a way that could not be hosted."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from local_aws.api import Operation, Params, call, from_cloudformation, service_model
+from local_aws.codebuild import CodeBuild
+from local_aws.context import Context
+from local_aws.endpoints import SageMakerEndpoints
+from local_aws.sagemaker import SageMakerRecords
+
+MAX_NAME = 63
+"""SageMaker's longest name; CloudFormation cuts the names that it makes up."""
+
+
+class ResourceFailedError(Exception):
+    """A resource could not be created, updated or deleted; the message is the stack event's reason."""
+
+
+@dataclass(frozen=True)
+class Created:
+    """What CloudFormation keeps of a resource: what `Ref` and `Fn::GetAtt` return."""
+
+    physical_id: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResourceType:
+    """How one type is created and deleted. Without `update` a change makes a new resource and deletes the old one."""
+
+    name: str
+    create: Callable[[str, Params], Created]
+    delete: Callable[[Created], None]
+    name_property: str = ""
+    attributes: tuple[str, ...] = ()
+    update: Callable[[Created, Params], Created] | None = None
+
+
+class Resource:
+    """A resource of a stack, with the methods that moto's CloudFormation asks of its models."""
+
+    definition: ClassVar[ResourceType]
+    logical_resource_id: str
+    cf_resource_type: str
+
+    def __init__(self, created: Created) -> None:
+        self.created = created
+
+    @property
+    def physical_resource_id(self) -> str:
+        """What `Ref` returns."""
+        return self.created.physical_id
+
+    def get_cfn_attribute(self, attribute: str) -> str:
+        """What `Fn::GetAtt` returns; KeyError for an attribute that the type does not have."""
+        return self.created.attributes[attribute]
+
+    def is_created(self) -> bool:
+        """Creation has returned, so it is."""
+        return True
+
+    def delete(self, *_: str) -> None:
+        """Delete the resource."""
+        self.definition.delete(self.created)
+
+    @classmethod
+    def cloudformation_type(cls) -> str:
+        """The type's name."""
+        return cls.definition.name
+
+    @classmethod
+    def cloudformation_name_type(cls) -> str:
+        """The property that holds the resource's name, or nothing."""
+        return cls.definition.name_property
+
+    @classmethod
+    def has_cfn_attr(cls, attribute: str) -> bool:
+        """Whether `Fn::GetAtt` knows the attribute."""
+        return attribute in cls.definition.attributes
+
+    @classmethod
+    def create_from_cloudformation_json(
+        cls, resource_name: str, cloudformation_json: Params, *_: str, **__: str
+    ) -> "Resource":
+        """Create the resource from its resolved properties."""
+        return cls(cls.definition.create(_fitting(resource_name), cloudformation_json.get("Properties", {})))
+
+    @classmethod
+    def update_from_cloudformation_json(
+        cls,
+        original_resource: "Resource",
+        new_resource_name: str,
+        cloudformation_json: Params,
+        *_: str,
+        **__: str,
+    ) -> "Resource":
+        """Update in place where the type can, else create the new one and delete the old one."""
+        if cls.definition.update is not None:
+            return cls(cls.definition.update(original_resource.created, cloudformation_json["Properties"]))
+        new = cls.create_from_cloudformation_json(new_resource_name, cloudformation_json)
+        original_resource.delete()
+        return new
+
+
+def _fitting(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[:49]}-{name[-13:]}".replace("--", "-")
+
+
+def resource_classes(
+    context: Context, records: SageMakerRecords, endpoints: SageMakerEndpoints, codebuild: CodeBuild
+) -> dict[str, type[Resource]]:
+    """The classes of all types defined here, by type name."""
+    types = [
+        ResourceType("AWS::CDK::Metadata", lambda name, _: Created(name), lambda _: None),
+        _bucket_policy(context),
+        _codebuild_project(codebuild),
+        _sagemaker_record("Model", records.operations()),
+        _sagemaker_record("EndpointConfig", records.operations()),
+        _sagemaker_endpoint(endpoints),
+    ]
+    return {one.name: type("Resource", (Resource,), {"definition": one}) for one in types}
+
+
+def _bucket_policy(context: Context) -> ResourceType:
+    def put(bucket: str, properties: Params) -> Created:
+        context.s3.put_bucket_policy(Bucket=bucket, Policy=json.dumps(properties["PolicyDocument"]))
+        return Created(bucket)
+
+    return ResourceType(
+        "AWS::S3::BucketPolicy",
+        create=lambda _, properties: put(properties["Bucket"], properties),
+        update=lambda created, properties: put(created.physical_id, properties),
+        delete=lambda created: context.s3.delete_bucket_policy(Bucket=created.physical_id) and None,
+    )
+
+
+def _codebuild_project(codebuild: CodeBuild) -> ResourceType:
+    operations = codebuild.operations()
+
+    def put(operation: str, name: str, properties: Params) -> Created:
+        api_properties = {
+            key: value for key, value in properties.items() if key not in {"Name", "Visibility"}
+        }
+        reply = _call("codebuild", operation, operations, api_properties | {"Name": name})
+        return Created(name, {"Arn": reply["project"]["arn"]})
+
+    def delete(created: Created) -> None:
+        _call("codebuild", "DeleteProject", operations, {"name": created.physical_id})
+
+    return ResourceType(
+        "AWS::CodeBuild::Project",
+        create=lambda name, properties: put("CreateProject", name, properties),
+        update=lambda created, properties: put("UpdateProject", created.physical_id, properties),
+        delete=delete,
+        name_property="Name",
+        attributes=("Arn", "Id"),
+    )
+
+
+def _sagemaker_record(kind: str, operations: Mapping[str, Operation]) -> ResourceType:
+    def create(name: str, properties: Params) -> Created:
+        reply = _call("sagemaker", f"Create{kind}", operations, properties | {f"{kind}Name": name})
+        return Created(reply[f"{kind}Arn"], {f"{kind}Name": name})
+
+    def delete(created: Created) -> None:
+        _call("sagemaker", f"Delete{kind}", operations, dict(created.attributes))
+
+    return ResourceType(
+        f"AWS::SageMaker::{kind}",
+        create=create,
+        delete=delete,
+        name_property=f"{kind}Name",
+        attributes=(f"{kind}Name",),
+    )
+
+
+def _sagemaker_endpoint(endpoints: SageMakerEndpoints) -> ResourceType:
+    operations = endpoints.operations()
+
+    def settle(name: str, config_name: str, arn: str) -> Created:
+        endpoint = endpoints.wait_until_settled(name)
+        if endpoint.status != "InService" or endpoint.config_name != config_name:
+            raise ResourceFailedError(endpoint.failure_reason or f"the endpoint is {endpoint.status}")
+        return Created(arn, {"EndpointName": name})
+
+    def create(name: str, properties: Params) -> Created:
+        reply = _call("sagemaker", "CreateEndpoint", operations, properties | {"EndpointName": name})
+        try:
+            return settle(name, properties["EndpointConfigName"], reply["EndpointArn"])
+        except ResourceFailedError:
+            _call("sagemaker", "DeleteEndpoint", operations, {"EndpointName": name})
+            raise
+
+    def update(created: Created, properties: Params) -> Created:
+        name = created.attributes["EndpointName"]
+        wanted = {"EndpointName": name, "EndpointConfigName": properties["EndpointConfigName"]}
+        _call("sagemaker", "UpdateEndpoint", operations, wanted)
+        return settle(name, properties["EndpointConfigName"], created.physical_id)
+
+    def delete(created: Created) -> None:
+        _call("sagemaker", "DeleteEndpoint", operations, dict(created.attributes))
+
+    return ResourceType(
+        "AWS::SageMaker::Endpoint",
+        create=create,
+        update=update,
+        delete=delete,
+        name_property="EndpointName",
+        attributes=("EndpointName",),
+    )
+
+
+def _call(service: str, operation: str, operations: Mapping[str, Operation], properties: Any) -> Params:
+    """An API call from CloudFormation properties, checked like one that came over HTTP."""
+    shape = service_model(service).operation_model(operation).input_shape
+    assert shape is not None, f"{operation} takes no input"
+    return call(service, operation, operations[operation], from_cloudformation(shape, properties))

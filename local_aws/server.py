@@ -1,0 +1,66 @@
+"""The HTTP server: moto's application with our extensions, for programs on this machine only."""
+
+import logging
+import threading
+from collections.abc import Iterable
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from werkzeug.serving import BaseWSGIServer, make_server
+
+from local_aws import moto_patches
+from local_aws.codebuild import CodeBuild
+from local_aws.context import Context
+from local_aws.endpoints import SageMakerEndpoints
+from local_aws.resources import resource_classes
+from local_aws.sagemaker import SageMakerRecords
+
+HOST = "127.0.0.1"
+
+
+class LocalOnly:
+    """Refuses what a web page in a browser on this machine could send: a build runs shell commands.
+
+    The AWS SDKs and the CDK CLI send no Origin, and the Host that they were configured with.
+    """
+
+    def __init__(self, application: WSGIApplication) -> None:
+        self._application = application
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """WSGI."""
+        host = environ.get("HTTP_HOST", "").rsplit(":", 1)[0]
+        if "HTTP_ORIGIN" in environ or not (host in {HOST, "localhost"} or host.endswith(".localhost")):
+            start_response("403 Forbidden", [("Content-Type", "text/plain")])
+            return [b"the local AWS answers programs on this machine only\n"]
+        return self._application(environ, start_response)
+
+
+def bind(port: int) -> BaseWSGIServer:
+    """Listen on a loopback port, 0 for a free one; raises OSError where it is taken."""
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    application: Any = LocalOnly(DomainDispatcherApplication(create_backend_app))
+    return make_server(HOST, port, application, threaded=True, request_handler=MotoRequestHandler)
+
+
+def extend_moto(context: Context) -> None:
+    """Put the extensions into moto; once per process."""
+    records = SageMakerRecords(context)
+    endpoints = SageMakerEndpoints(context, records)
+    codebuild = CodeBuild(context)
+    moto_patches.serve_operations(context, "sagemaker", records.operations() | endpoints.operations())
+    moto_patches.serve_operations(context, "codebuild", codebuild.operations())
+    moto_patches.serve_invocations(context, endpoints)
+    moto_patches.know_resources(resource_classes(context, records, endpoints, codebuild))
+    moto_patches.run_stacks_in_the_background()
+    moto_patches.fetch_templates_by_path()
+    moto_patches.complete_buckets()
+    moto_patches.enforce_no_policies()
+
+
+def serve(server: BaseWSGIServer) -> threading.Thread:
+    """Answer requests in the background until `server.shutdown()`."""
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    return thread
