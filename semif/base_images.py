@@ -1,6 +1,10 @@
 """`adapter_image/dlc.toml`: the published llama.cpp containers that the adapter's image extends."""
 
-from pydantic import BaseModel, ConfigDict
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from semif.errors import SemifError
 from semif.instances import Accelerator
@@ -9,20 +13,48 @@ from semif.project import project_root
 from semif.toml_file import read_toml
 
 
-class BaseImages(BaseModel):
-    """One pinned image for each accelerator, as far as there is one."""
+class BaseImage(BaseModel):
+    """Where a container is published and, once somebody has looked, which one is meant."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    cpu: ImageRef
-    cuda: ImageRef
-    graviton: ImageRef | None = None
+    repository: str
+    tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
+    """Where the digest was found. Tags move, so nothing is ever pulled by it."""
+    digest: str | None = None
+    resolved_on: date | None = None
+    """The day on which `tag` meant `digest`."""
+    llama_cpp_build: Annotated[str, Field(pattern=r"^b[0-9]+$")] | None = None
+    cuda_major: Annotated[int, Field(ge=11, le=99)] | None = None
+    """CUDA's major version, where the container has CUDA: the host's driver must fit it."""
+
+    @model_validator(mode="after")
+    def _is_an_image(self) -> "BaseImage":
+        if self.digest is not None:
+            ImageRef.parse(f"{self.repository}@{self.digest}")
+        return self
 
 
-def base_image(accelerator: Accelerator) -> ImageRef:
-    """The container to extend for `accelerator`. Raises SemifError where dlc.toml has none."""
-    path = project_root() / "adapter_image" / "dlc.toml"
-    image: ImageRef | None = getattr(read_toml(path, BaseImages), accelerator)
-    if image is None:
-        raise SemifError(f'{path} pins no image for {accelerator}; add {accelerator} = "repository@sha256:…"')
-    return image
+class BaseImages(BaseModel):
+    """One container for each accelerator."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cpu: BaseImage
+    cuda: BaseImage
+    graviton: BaseImage
+
+
+def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
+    """The container to extend for `accelerator`, from the project's dlc.toml or the one at `path`.
+
+    Raises ProblemsError for a file with problems and SemifError where no digest is pinned for `accelerator`.
+    """
+    path = path or project_root() / "adapter_image" / "dlc.toml"
+    image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
+    if image.digest is None:
+        raise SemifError(
+            f"{path} pins no digest for {accelerator}; find it with `docker buildx imagetools inspect "
+            f'{image.repository}:{image.tag}` and add digest = "sha256:…" to [{accelerator}]'
+        )
+    return ImageRef(image.repository, image.digest)
