@@ -5,6 +5,7 @@ leaves it running, so that `semif decide demo --local` finds the endpoint. `.sem
 where it is.
 """
 
+import fcntl
 import json
 import os
 import signal
@@ -26,6 +27,9 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 
+_started: list["subprocess.Popen[bytes]"] = []
+"""Servers that this process started: forgetting one would close its pipe, and warn that it still runs."""
+
 
 @dataclass(frozen=True)
 class Server:
@@ -36,9 +40,9 @@ class Server:
     region: str
     account: str
 
-    def aws(self, region: str | None) -> Aws:
-        """Its clients, for an environment that names `region` or none."""
-        return Aws(region=region or self.region, endpoint_url=self.endpoint_url)
+    def aws(self) -> Aws:
+        """Its clients."""
+        return Aws(region=self.region, endpoint_url=self.endpoint_url)
 
 
 def lock_path(root: Path, environment: str) -> Path:
@@ -52,24 +56,34 @@ def find_server(root: Path) -> Server | None:
     return server if server is not None and _answers(server) else None
 
 
-def ensure_server(root: Path) -> Server:
-    """The running server of this project, started where there is none; it outlives this process.
+def ensure_server(root: Path, *, region: str | None, tied: bool = False) -> Server:
+    """The running server of this project, started where there is none.
 
-    Raises SemifError with the end of its log where it does not come up.
+    It outlives this process unless it is started `tied` to it. Raises SemifError where it runs as another
+    region than `region`, and with the end of its log where it does not come up.
     """
-    return find_server(root) or _start(root)
+    server = find_server(root) or _start(root, region, tied)
+    if region not in {None, server.region}:
+        raise SemifError(
+            f"the AWS on this machine runs as {server.region}, wanted is {region}; destroy what is deployed there"
+        )
+    return server
 
 
-def _start(root: Path) -> Server:
+def _start(root: Path, region: str | None, tied: bool) -> Server:
     folder = root / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
+    command = [sys.executable, "-m", "local_aws", "--state", str(folder)]
+    command += ["--region", region] if region else []
+    command += ["--until-stdin-closes"] if tied else []
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "local_aws"],
+            command,
             cwd=root,
             env=without_aws(os.environ),
-            stdin=subprocess.DEVNULL,
+            # The pipe's other end is this process's: it closes with it, however it ends.
+            stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -78,6 +92,7 @@ def _start(root: Path) -> Server:
     while process.poll() is None and time.monotonic() < deadline:
         server = _read(root)
         if server is not None and server.pid == process.pid and _answers(server):
+            _started.append(process)
             return server
         time.sleep(_LOOK_SECONDS)
     process.terminate()
@@ -96,10 +111,22 @@ def stop_server(root: Path) -> bool:
         return False
     os.kill(server.pid, signal.SIGTERM)
     deadline = time.monotonic() + _STOP_SECONDS
-    while _read(root) is not None:
+    while not _has_ended(root):
         if time.monotonic() > deadline:
             raise SemifError(f"the AWS on this machine (process {server.pid}) does not stop; end it by hand")
         time.sleep(_LOOK_SECONDS)
+    for process in _started:
+        process.wait(_STOP_SECONDS)
+    return True
+
+
+def _has_ended(root: Path) -> bool:
+    """Whether nobody holds the server's lock file, which the system frees when the process is really gone."""
+    with (root / FOLDER / "server.lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
     return True
 
 

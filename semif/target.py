@@ -68,27 +68,32 @@ class Target:
         return lock
 
 
-def open_target(
-    name: str, *, on_this_machine: bool, profile: str | None = None, start: bool = False
-) -> Target:
-    """The environment `name` with its AWS; `start` starts the AWS on this machine where it does not run.
+def open_target(name: str, *, on_this_machine: bool, profile: str | None = None) -> Target:
+    """The environment `name` with its AWS.
 
     Raises SemifError for an unknown environment, for credentials that do not work or are of another account
     than the environment names, and where nothing runs on this machine.
     """
     environment = load_environment(name)
+    if on_this_machine:
+        return _open_local(environment)
+    aws = Aws.from_profile(region=environment.region, profile=profile)
+    account = aws.account()
+    _check_account(environment, account)
+    return Target(project_root(), environment, aws, account, lock_path(name), local=False)
+
+
+def _open_local(environment: Environment) -> Target:
     root = project_root()
-    if not on_this_machine:
-        aws = Aws.from_profile(region=environment.region, profile=profile)
-        account = aws.account()
-        _check_account(environment, account)
-        return Target(root, environment, aws, account, lock_path(name), local=False)
     _check_account(environment, LOCAL_ACCOUNT)
-    server = local.ensure_server(root) if start else local.find_server(root)
-    if server is None:
-        raise SemifError(f"nothing is deployed on this machine; run `semif deploy {name} --local`")
-    aws = server.aws(environment.region)
-    return Target(root, environment, aws, server.account, local.lock_path(root, name), local=True)
+    server = local.find_server(root)
+    if server is None or environment.region not in {None, server.region}:
+        raise SemifError(
+            f"nothing of {environment.name} is deployed on this machine; run "
+            f"`semif deploy {environment.name} --local`"
+        )
+    path = local.lock_path(root, environment.name)
+    return Target(root, environment, server.aws(), server.account, path, local=True)
 
 
 def _check_account(environment: Environment, account: str) -> None:

@@ -9,20 +9,23 @@ from semif import deployment, local
 from semif.builds.codebuild import Build
 from semif.builds.run import build_environment
 from semif.cli.steps import Step, Steps
+from semif.environment import load_environment
 from semif.invoke import Answer
 from semif.lock import Lock
 from semif.project import project_root
 from semif.target import Target, open_target
 
 
-def deploy_chain(
-    steps: Steps, name: str, *, on_this_machine: bool, profile: str | None
-) -> tuple[Target, Answer]:
+def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
+    """The target `name` on this machine, whose AWS is started where it does not run; see `ensure_server`."""
+    region = load_environment(name).region
+    with steps.step("start the AWS on this machine") as step:
+        step.note = local.ensure_server(project_root(), region=region, tied=tied).endpoint_url
+    return open_target(name, on_this_machine=True)
+
+
+def deploy_chain(steps: Steps, target: Target) -> Answer:
     """Artifacts, builds, endpoint and a first decision. Raises SemifError at the first step that fails."""
-    if on_this_machine:
-        with steps.step("start the AWS on this machine") as step:
-            step.note = local.ensure_server(project_root()).endpoint_url
-    target = open_target(name, on_this_machine=on_this_machine, profile=profile)
     target.refuse_example()
     with steps.step("prepare the account for the CDK") as step:
         deployment.bootstrap(target, step.tell)
@@ -34,8 +37,7 @@ def deploy_chain(
         deployment.deploy_endpoint(target, step.tell)
         step.note = target.environment.endpoint_name
     with steps.step("ask a first decision"):
-        answer = deployment.smoke_decision(target)
-    return target, answer
+        return deployment.smoke_decision(target)
 
 
 def build_step(steps: Steps, target: Target) -> Lock:

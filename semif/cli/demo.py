@@ -8,7 +8,7 @@ from rich.console import Console
 
 from semif import local
 from semif.cli.answers import show_answer
-from semif.cli.chain import deploy_chain
+from semif.cli.chain import deploy_chain, start_local
 from semif.cli.destroy import destroy_chain
 from semif.cli.options import steps_on_stderr
 from semif.cli.steps import Steps
@@ -44,7 +44,8 @@ def command() -> None:
 
 
 def _run(steps: Steps) -> None:
-    target, _ = deploy_chain(steps, ENVIRONMENT, on_this_machine=True, profile=None)
+    target = start_local(steps, ENVIRONMENT, tied=True)
+    deploy_chain(steps, target)
     console = Console(highlight=False)
     for name in EXAMPLES:
         path = target.root / "examples" / name

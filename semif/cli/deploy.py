@@ -4,10 +4,11 @@ import click
 from rich.console import Console
 
 from semif.cli.answers import show_answer
-from semif.cli.chain import deploy_chain
+from semif.cli.chain import deploy_chain, start_local
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.deployment import SMOKE_REQUEST
+from semif.target import open_target
 
 
 @click.command()
@@ -28,7 +29,11 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
       semif deploy demo --local
     """
     steps = steps_on_stderr()
-    target, answer = deploy_chain(steps, environment, on_this_machine=on_this_machine, profile=profile)
+    if on_this_machine:
+        target = start_local(steps, environment)
+    else:
+        target = open_target(environment, on_this_machine=False, profile=profile)
+    answer = deploy_chain(steps, target)
     if as_json:
         lock = target.read_lock()
         print_json(
