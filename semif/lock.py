@@ -80,15 +80,12 @@ class ArchivedModel(LockPart):
         return self.s3_uri.removeprefix("s3://").partition("/")[2]
 
 
-_IMAGE_TAGS = ("built", "unbuilt")
+_BUILT, _UNBUILT = "a built image", "an unbuilt image"
 
 
 def _image_kind(value: Any) -> str:
-    return (
-        "unbuilt"
-        if isinstance(value, UnbuiltImage) or (isinstance(value, dict) and "built" in value)
-        else "built"
-    )
+    says_so = isinstance(value, dict) and "built" in value
+    return _UNBUILT if says_so or isinstance(value, UnbuiltImage) else _BUILT
 
 
 class Lock(LockPart):
@@ -102,7 +99,7 @@ class Lock(LockPart):
     account: AccountId
     region: Region
     image: Annotated[
-        Annotated[BuiltImage, Tag("built")] | Annotated[UnbuiltImage, Tag("unbuilt")],
+        Annotated[BuiltImage, Tag(_BUILT)] | Annotated[UnbuiltImage, Tag(_UNBUILT)],
         Discriminator(_image_kind),
     ]
     model: ArchivedModel
@@ -159,7 +156,7 @@ def read_lock(path: Path) -> Lock:
     try:
         lock = Lock.model_validate(json.loads(content, object_pairs_hook=_distinct_keys))
     except ValidationError as error:
-        raise ProblemsError(path, problems_of(error, hidden=_IMAGE_TAGS)) from None
+        raise ProblemsError(path, problems_of(error, hidden=(_BUILT, _UNBUILT))) from None
     except (ValueError, RecursionError) as error:
         raise SemifError(f"{path} is not a lock: {error}; run `semif build` to write it anew") from None
     if content != lock.canonical_bytes():

@@ -1,0 +1,55 @@
+"""Locks for synth checks: `python tests/infra/example_locks.py` writes tests/infra/locks/*.json anew.
+
+They pin the real presets and base images, beside an image and an archive that nobody built: the account is
+AWS's documentation account, and `"example": true` keeps them from being deployed. Run this after a change of
+an environment, of its preset or of adapter_image/dlc.toml.
+"""
+
+import hashlib
+from pathlib import Path
+
+from semif.base_images import base_image
+from semif.environment import Environment, environment_names, load_environment
+from semif.lock import ArchivedModel, BuiltImage, Lock, registry_of, write_lock
+from semif.pins import ImageRef
+from semif.presets import load_preset
+
+LOCKS = Path(__file__).parent / "locks"
+ACCOUNT = "111122223333"
+REGION = "eu-central-1"
+
+
+def example_lock(environment: Environment) -> Lock:
+    """The lock that builds of this checkout might have left for `environment`."""
+    account, region = environment.account or ACCOUNT, environment.region or REGION
+    manifest_sha256 = load_preset(environment.model.preset).manifest().sha256
+    return Lock(
+        environment=environment.name,
+        kind=environment.kind,
+        account=account,
+        region=region,
+        image=BuiltImage(
+            uri=ImageRef(
+                f"{registry_of(account, region)}/semif-{environment.name}-example", f"sha256:{_hash('image')}"
+            ),
+            source_sha256=_hash("source"),
+            base=base_image(environment.accelerator),
+        ),
+        model=ArchivedModel(
+            preset=environment.model.preset,
+            manifest_sha256=manifest_sha256,
+            s3_uri=f"s3://semif-{environment.name}-example/models/{manifest_sha256}/model.tar.gz",
+            archive_sha256=_hash("archive"),
+            format="tar.gz",
+        ),
+        example=True,
+    )
+
+
+def _hash(word: str) -> str:
+    return hashlib.sha256(word.encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    for name in environment_names():
+        write_lock(LOCKS / f"{name}.json", example_lock(load_environment(name)))

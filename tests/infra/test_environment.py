@@ -1,0 +1,200 @@
+"""Environment files: what is shipped, what is refused, and that everything wrong is said at once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import botocore.session
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from semif.environment import Environment, environment_names, load_environment, read_environment
+from semif.errors import ProblemsError, SemifError
+from semif.instances import ACCELERATOR_OF_FAMILY, CUDA_13_AMI_VERSIONS, UNSUPPORTED_FAMILIES, accelerator_of
+
+GOOD = """
+kind = "decision"
+removal = "destroy"
+[model]
+preset = "embedded"
+[endpoint]
+{endpoint}
+startup_timeout_seconds = 600
+model_download_timeout_seconds = 600
+[adapter]
+{adapter}
+"""
+AMI = f'inference_ami_version = "{CUDA_13_AMI_VERSIONS[0]}"'
+ONE = 'instance_type = "ml.c6i.large"'
+GPU_POOL = f'instance_pool = ["ml.g6.xlarge", "ml.g5.xlarge"]\n{AMI}'
+
+EnvironmentOf = Callable[..., Environment]
+
+
+def test_the_shipped_environments() -> None:
+    assert environment_names() == ("demo", "dev", "prod")
+    dev, prod, demo = map(load_environment, ("dev", "prod", "demo"))
+    assert (dev.accelerator, prod.accelerator, demo.accelerator) == ("cpu", "cuda", "cpu")
+    assert (dev.model.preset, prod.model.preset, demo.model.preset) == (
+        "qwen3.5-4b",
+        "qwen3.5-4b",
+        "embedded",
+    )
+    assert (dev.removal, prod.removal, demo.removal) == ("destroy", "retain", "destroy")
+    assert prod.endpoint.instance_types == ("ml.g6.xlarge", "ml.g6e.xlarge", "ml.g5.xlarge")
+
+
+def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> None:
+    gpu = environment_of(GOOD.format(endpoint=GPU_POOL, adapter=""))
+    some = environment_of(GOOD.format(endpoint=GPU_POOL, adapter="gpu_layers = 20"))
+    cpu = environment_of(GOOD.format(endpoint=ONE, adapter=""))
+    assert (gpu.settings.gpu_layers, some.settings.gpu_layers, cpu.settings.gpu_layers) == (-1, 20, 0)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "adapter", "problem"),
+    [
+        ("", "", "exactly one of instance_type and instance_pool is needed, got neither"),
+        (f'{ONE}\ninstance_pool = ["ml.c5.large"]', "", "is needed, got both"),
+        ("instance_pool = []", "", "instance_pool holds 0 types, allowed are 1 to 5"),
+        (
+            f"instance_pool = {[f'ml.c6i.{n}xlarge' for n in (1, 2, 4, 8, 12, 16)]}",
+            "",
+            "instance_pool holds 6 types",
+        ),
+        ('instance_pool = ["ml.c6i.large", "ml.c6i.large"]', "", "name each type once"),
+        (
+            'instance_pool = ["ml.c6i.large", "ml.c7g.large"]',
+            "",
+            "mix accelerators: ml.c6i.large (cpu), ml.c7g",
+        ),
+        (f'instance_pool = ["ml.c6i.large", "ml.g6.xlarge"]\n{AMI}', "", "mix accelerators"),
+        ('instance_type = "c6i.large"', "", "'c6i.large' is not an instance type, write ml.FAMILY.SIZE"),
+        (
+            'instance_type = "ml.c6x.large"',
+            "",
+            "ml.c6x.large is of no known instance family, known are t2, m4",
+        ),
+        ('instance_type = "ml.p3.2xlarge"', "", "CUDA 13 no longer supports"),
+        ('instance_type = "ml.inf2.xlarge"', "", "llama.cpp does not run on Inferentia"),
+        ("instance_type = 3", "", "endpoint.instance_type = 3: input should be a valid string"),
+        (f"{ONE}\nprovision_timeout_seconds = 600", "", "goes with instance_pool only"),
+        (
+            'instance_pool = ["ml.c6i.large"]\nprovision_timeout_seconds = 299',
+            "",
+            "299: allowed are 300 to 3600",
+        ),
+        (
+            'instance_pool = ["ml.c6i.large"]\nprovision_timeout_seconds = 3601',
+            "",
+            "3601: allowed are 300 to",
+        ),
+        ('instance_type = "ml.g5.xlarge"', "", "inference_ami_version is missing: a GPU host needs a driver"),
+        (
+            'instance_type = "ml.g5.xlarge"\ninference_ami_version = "al2-ami-sagemaker-inference-gpu-3-1"',
+            "",
+            f"use {CUDA_13_AMI_VERSIONS[0]}",
+        ),
+        (f"{ONE}\n{AMI}", "", "only GPU instances take one"),
+        (f"{ONE}\ninitial_instance_count = 0", "", "scaling to zero needs inference components"),
+        (f"{ONE}\nvolume_size_gb = 30", "", "endpoint.volume_size_gb is not a known key"),
+        (ONE, "streams = 1", "adapter.streams = 1: input should be greater than or equal to 2"),
+        (ONE, "port = 80", "adapter.port is not a known key: the image fixes it"),
+        (ONE, "treads = 2", "adapter.treads is not a known key"),
+        (ONE, "gpu_layers = 4", "adapter.gpu_layers = 4: ml.c6i.large has no GPU"),
+        (GPU_POOL, "gpu_layers = 0", "ml.g6.xlarge has a GPU that would idle"),
+    ],
+)
+def test_what_is_refused(environment_of: EnvironmentOf, endpoint: str, adapter: str, problem: str) -> None:
+    with pytest.raises(ProblemsError) as caught:
+        environment_of(GOOD.format(endpoint=endpoint, adapter=adapter))
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["startup_timeout_seconds", "model_download_timeout_seconds"])
+@pytest.mark.parametrize("seconds", [59, 3601])
+def test_timeouts_are_sagemakers(environment_of: EnvironmentOf, key: str, seconds: int) -> None:
+    text = GOOD.format(endpoint=ONE, adapter="").replace(f"{key} = 600", f"{key} = {seconds}")
+    with pytest.raises(
+        ProblemsError, match=rf"endpoint\.{key} = {seconds}: input should be (less|greater) than"
+    ):
+        environment_of(text)
+
+
+def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) -> None:
+    text = """
+        kind = "poem"
+        account = "1111-2222"
+        region = "Frankfurt"
+        colour = "red"
+        [endpoint]
+        instance_type = "ml.c6i.large"
+        instance_pool = ["ml.g6.xlarge"]
+        initial_instance_count = 0
+        startup_timeout_seconds = 5
+        [adapter]
+        streams = 1
+        host = "here"
+    """
+    with pytest.raises(ProblemsError) as caught:
+        environment_of(text, name="Not_A_Name")
+    said = [
+        "name =", "kind =", "account =", "region =", "removal is missing", "model is missing",
+        "endpoint.initial_instance_count:", "endpoint.startup_timeout_seconds =",
+        "endpoint.model_download_timeout_seconds is missing", "adapter.streams =",
+        "colour is not a known key", "adapter.host is not a known key", "endpoint: exactly one of", "endpoint: the instance types mix",
+    ]  # fmt: skip
+    assert len(caught.value.problems) == len(said)
+    for beginning in said:
+        assert any(problem.startswith(beginning) for problem in caught.value.problems), beginning
+
+
+def test_a_file_cannot_name_itself(environment_of: EnvironmentOf) -> None:
+    with pytest.raises(SemifError, match="name must not be set in the file"):
+        environment_of('name = "x"\n' + GOOD.format(endpoint=ONE, adapter=""))
+
+
+def test_an_unknown_environment_says_which_are_known() -> None:
+    with pytest.raises(SemifError, match="there is no environment 'staging', known are demo, dev, prod"):
+        load_environment("staging")
+
+
+def test_the_families_are_exactly_those_of_sagemaker() -> None:
+    service = botocore.session.get_session().get_service_model("sagemaker")
+    types = service.shape_for("ProductionVariantInstanceType").enum
+    families = {instance_type.split(".")[1] for instance_type in types}
+    assert families == set(ACCELERATOR_OF_FAMILY) | set(UNSUPPORTED_FAMILIES)
+    assert set(CUDA_13_AMI_VERSIONS) <= set(service.shape_for("ProductionVariantInferenceAmiVersion").enum)
+    for instance_type in types:
+        if instance_type.split(".")[1] not in UNSUPPORTED_FAMILIES:
+            assert accelerator_of(instance_type) in {"cpu", "graviton", "cuda"}
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just("ml.g6.xlarge"),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+_KEYS = st.sampled_from([*Environment.model_fields, "colour"])
+_ENDPOINT_KEYS = st.sampled_from(["instance_type", "instance_pool", "provision_timeout_seconds", "x"])
+
+
+@given(
+    tables=st.dictionaries(_KEYS, _VALUES, max_size=8),
+    endpoint=st.dictionaries(_ENDPOINT_KEYS, _VALUES),
+    layers=_VALUES,
+)
+def test_any_values_are_read_or_refused_but_never_crash(
+    tables: dict[str, object], endpoint: dict[str, object], layers: object
+) -> None:
+    with pytest.raises(ValidationError):  # the download timeout is never there
+        Environment.model_validate({**tables, "endpoint": endpoint, "adapter": {"gpu_layers": layers}})
+
+
+@given(content=st.binary(max_size=200))
+def test_any_bytes_are_refused_in_words(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "bytes.toml"
+    Path(path).write_bytes(content)
+    with pytest.raises(SemifError):
+        read_environment(path)
