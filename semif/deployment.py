@@ -84,9 +84,10 @@ def destroy(target: Target, on_line: OnLine) -> list[str]:
         stack = find_stack(target.aws, name)
         if stack is None:
             continue
-        if name == environment.artifacts_stack and environment.removal == "destroy":
-            on_line(f"emptying {stack.output('BucketName')}")
-            empty_bucket(target.aws.s3, stack.output("BucketName"))
+        bucket = stack.outputs.get("BucketName")  # none where the deployment failed, or in the other stack
+        if bucket is not None and environment.removal == "destroy":
+            on_line(f"emptying {bucket}")
+            empty_bucket(target.aws.s3, bucket)
         delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
         deleted.append(name)
     return deleted

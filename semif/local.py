@@ -65,7 +65,7 @@ def ensure_server(root: Path, *, region: str | None, tied: bool = False) -> Serv
     server = find_server(root) or _start(root, region, tied)
     if region not in {None, server.region}:
         raise SemifError(
-            f"the AWS on this machine runs as {server.region}, wanted is {region}; destroy what is deployed there"
+            f"the AWS on this machine runs as {server.region}, wanted is {region}; destroy what is there"
         )
     return server
 

@@ -22,11 +22,8 @@ class Target:
     account: str
     lock_path: Path
     local: bool
-
-    @property
-    def poll_seconds(self) -> float:
-        """How long to wait between two looks at something that takes its time."""
-        return 0.2 if self.local else 5.0
+    poll_seconds: float
+    """How long to wait between two looks at something that takes its time."""
 
     @property
     def command_line(self) -> str:
@@ -80,7 +77,7 @@ def open_target(name: str, *, on_this_machine: bool, profile: str | None = None)
     aws = Aws.from_profile(region=environment.region, profile=profile)
     account = aws.account()
     _check_account(environment, account)
-    return Target(project_root(), environment, aws, account, lock_path(name), local=False)
+    return Target(project_root(), environment, aws, account, lock_path(name), local=False, poll_seconds=5.0)
 
 
 def _open_local(environment: Environment) -> Target:
@@ -93,7 +90,7 @@ def _open_local(environment: Environment) -> Target:
             f"`semif deploy {environment.name} --local`"
         )
     path = local.lock_path(root, environment.name)
-    return Target(root, environment, server.aws(), server.account, path, local=True)
+    return Target(root, environment, server.aws(), server.account, path, local=True, poll_seconds=0.2)
 
 
 def _check_account(environment: Environment, account: str) -> None:
