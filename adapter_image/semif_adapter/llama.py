@@ -1,0 +1,259 @@
+"""A model and a context of llama.cpp behind two small classes; everything else speaks tokens and numpy."""
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from semif_adapter.errors import EngineError, StartupError
+from semif_adapter.libllama import Batch, Library
+
+Tokens = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.float32]
+
+BATCH_TOKENS = 2048
+UBATCH_TOKENS = 512
+STREAM_ALIGNMENT = 256
+"""llama.cpp rounds a stream's cells up to this many."""
+
+_NO_DEVICES = ctypes.c_void_p(None)
+"""A list of devices that ends at once."""
+
+_ATTR_CONTROL = 1 << 3  # enum llama_token_attr
+_ATTR_USER_DEFINED = 1 << 4
+
+
+class Model:
+    """The weights and the vocabulary. Tokenising is safe from any thread."""
+
+    def __init__(self, library: Library, path: Path, gpu_layers: int) -> None:
+        """Load the GGUF at `path`, `gpu_layers` of it on GPUs (-1: all).
+
+        Raises StartupError where the file cannot be loaded or no GPU took the layers asked for.
+        """
+        if gpu_layers and not any(device.is_gpu for device in library.devices):
+            raise StartupError(
+                f"SEMIF_GPU_LAYERS={gpu_layers} asks for a GPU, but llama.cpp sees only "
+                f"{', '.join(map(str, library.devices))}; choose a GPU image and instance, or set it to 0"
+            )
+        params = library.llama_model_default_params()
+        params.write(library.model_layout.n_gpu_layers, "<i", gpu_layers if gpu_layers >= 0 else 999)
+        if not gpu_layers:
+            # Without this llama.cpp lends large products to a GPU even with all layers on the CPU.
+            params.write(library.model_layout.devices, "<Q", ctypes.addressof(_NO_DEVICES))
+        self.library = library
+        library.errors.clear()
+        library.offloaded_layers = 0
+        self._model = library.llama_model_load_from_file(str(path).encode(), params)
+        if not self._model:
+            raise StartupError(
+                f"llama.cpp cannot load {path.name}: {library.last_error()}; check the file or its build"
+            )
+        self.gpu_layers = library.offloaded_layers
+        if gpu_layers and not self.gpu_layers:
+            self.close()
+            raise StartupError(
+                f"SEMIF_GPU_LAYERS={gpu_layers} was asked for, but no GPU took a layer of {path.name}"
+            )
+        self._vocab = library.llama_model_get_vocab(self._model)
+        self.vocab_size: int = library.llama_vocab_n_tokens(self._vocab)
+        self.bos: int = library.llama_vocab_bos(self._vocab)
+        self.eos: int = library.llama_vocab_eos(self._vocab)
+        self.wants_bos: bool = library.llama_vocab_get_add_bos(self._vocab)
+        self.trained_context: int = library.llama_model_n_ctx_train(self._model)
+        self.has_recurrent_layers: bool = library.llama_model_is_hybrid(
+            self._model
+        ) or library.llama_model_is_recurrent(self._model)
+
+    def close(self) -> None:
+        """Free the weights; the model's contexts must be closed before."""
+        if self._model:
+            self.library.llama_model_free(self._model)
+            self._model = None
+
+    @property
+    def chat_template(self) -> str | None:
+        """The GGUF's own chat template (Jinja2), if it has one."""
+        template = self.library.llama_model_chat_template(self._model, None)
+        return template.decode() if template else None
+
+    @property
+    def description(self) -> str:
+        """Architecture, size and file type as llama.cpp names them, like "llama 135M Q4_1"."""
+        buffer = ctypes.create_string_buffer(256)
+        self.library.llama_model_desc(self._model, buffer, len(buffer))
+        return buffer.value.decode(errors="replace")
+
+    @property
+    def quantization(self) -> str:
+        """The file type, like "Q4_K - Medium"."""
+        return " ".join(self.description.split()[2:]) or "unknown"
+
+    def metadata(self, key: str) -> str | None:
+        """The GGUF's metadata value under `key`, as text."""
+        buffer = ctypes.create_string_buffer(1024)
+        length = self.library.llama_model_meta_val_str(self._model, key.encode(), buffer, len(buffer))
+        return buffer.value.decode(errors="replace") if length >= 0 else None
+
+    def tokenize(self, text: str, *, parse_special: bool) -> Tokens:
+        """The tokens of `text`, no BOS or EOS added. Only `parse_special` makes control tokens."""
+        data = text.encode()
+        tokens = np.empty(len(data) + 8, np.int32)
+        count = self.library.llama_tokenize(
+            self._vocab, data, len(data), tokens.ctypes.data, len(tokens), False, parse_special
+        )
+        if count < 0:
+            raise EngineError(f"llama.cpp could not tokenise a text of {len(data)} bytes")
+        return tokens[:count].copy()
+
+    def token_text(self, token: int) -> str:
+        """The vocabulary's entry for `token`; empty for none (-1)."""
+        if token < 0:
+            return ""
+        return (self.library.llama_vocab_get_text(self._vocab, token) or b"").decode(errors="replace")
+
+    def is_control(self, token: int) -> bool:
+        """Whether `token` is a control token, which text never makes unless special tokens are parsed."""
+        return bool(self.library.llama_vocab_get_attr(self._vocab, token) & _ATTR_CONTROL)
+
+    def is_user_defined(self, token: int) -> bool:
+        """Whether `token` is one that llama.cpp makes from any text, special tokens parsed or not."""
+        return bool(self.library.llama_vocab_get_attr(self._vocab, token) & _ATTR_USER_DEFINED)
+
+
+class Context:
+    """The memory of several token sequences and the forward pass. One thread only.
+
+    One stream a sequence (`kv_unified` off) keeps a sequence's logits free of what the other streams hold.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        streams: int,
+        context_tokens: int,
+        threads: int,
+        batch_tokens: int = BATCH_TOKENS,
+        ubatch_tokens: int = UBATCH_TOKENS,
+    ) -> None:
+        """A context of `streams` sequences of up to `context_tokens` tokens each.
+
+        Raises StartupError where the memory cannot be had or the values read back are not those written.
+        """
+        library, layout = model.library, model.library.context_layout
+        self.cells = -(-context_tokens // STREAM_ALIGNMENT) * STREAM_ALIGNMENT
+        params = library.llama_context_default_params()
+        params.write(layout.n_ctx, "<I", self.cells * streams)
+        params.write(layout.n_batch, "<I", batch_tokens)
+        params.write(layout.n_ubatch, "<I", ubatch_tokens)
+        params.write(layout.n_seq_max, "<I", streams)
+        params.write(layout.swa_full, "<?", True)  # a cut tail must leave the whole window behind it
+        params.write(layout.kv_unified, "<?", False)
+        library.errors.clear()
+        self._library, self._vocab_size = library, model.vocab_size
+        self._context = library.llama_init_from_model(model._model, params)
+        if not self._context:
+            raise StartupError(
+                f"llama.cpp cannot make a context of {streams} streams of {self.cells} tokens: "
+                f"{library.last_error()}; lower SEMIF_CONTEXT_TOKENS or SEMIF_STREAMS"
+            )
+        self._prove(
+            {
+                "n_ctx": self.cells * streams,
+                "n_ctx_seq": self.cells,
+                "n_seq_max": streams,
+                "n_batch": min(batch_tokens, self.cells * streams),
+                "n_ubatch": min(batch_tokens, ubatch_tokens),
+            }
+        )
+        library.llama_set_n_threads(self._context, threads, threads)
+        self._memory = library.llama_get_memory(self._context)
+        self._batch_tokens: int = library.llama_n_batch(self._context)
+        self._stream_ids = np.arange(streams, dtype=np.int32)
+        self._ones = np.ones(self._batch_tokens, np.int32)
+
+    def _prove(self, expected: dict[str, int]) -> None:
+        actual = {name: getattr(self._library, f"llama_{name}")(self._context) for name in expected}
+        if actual != expected:
+            self.close()
+            raise StartupError(
+                f"llama.cpp build {self._library.build} is not supported: a context was asked for with "
+                f"{expected} and came with {actual}; use another build of the library (SEMIF_LIBRARY_DIR)"
+            )
+
+    def close(self) -> None:
+        """Free the context's memory."""
+        if self._context:
+            self._library.llama_free(self._context)
+            self._context = None
+
+    def reset(self) -> None:
+        """Forget every stream and overwrite what the memory held."""
+        self._library.llama_memory_clear(self._memory, True)
+
+    def decode(self, stream: int, position: int, tokens: Tokens, wanted: int) -> Rows:
+        """Run `tokens` at `position` of `stream`; the logits after each of the last `wanted` tokens.
+
+        Returns float32 of shape (wanted, vocabulary), the caller's to keep. Longer inputs than a batch are
+        cut at multiples of it, counted from their own start. Raises EngineError where llama.cpp fails.
+        """
+        rows = np.empty((wanted, self._vocab_size), np.float32)
+        first_wanted = len(tokens) - wanted
+        for start in range(0, len(tokens), self._batch_tokens):
+            part = tokens[start : start + self._batch_tokens]
+            outputs = (np.arange(start, start + len(part)) >= first_wanted).astype(np.int8)
+            self._run(stream, position + start, part, outputs)
+            for index in np.flatnonzero(outputs):
+                rows[start + index - first_wanted] = self._logits(int(index))
+        return rows
+
+    def _run(self, stream: int, position: int, tokens: Tokens, outputs: npt.NDArray[np.int8]) -> None:
+        count = len(tokens)
+        tokens = np.ascontiguousarray(tokens, np.int32)
+        positions = np.arange(position, position + count, dtype=np.int32)
+        stream_id = self._stream_ids.ctypes.data + stream * self._stream_ids.itemsize
+        stream_pointers = np.full(count, stream_id, np.uint64)
+        batch = Batch(
+            count,
+            tokens.ctypes.data,
+            None,
+            positions.ctypes.data,
+            self._ones.ctypes.data,
+            stream_pointers.ctypes.data,
+            outputs.ctypes.data,
+        )
+        status = self._library.llama_decode(self._context, batch)
+        if status != 0:
+            raise EngineError(f"llama.cpp could not run a batch of {count} tokens (status {status})")
+
+    def _logits(self, index: int) -> npt.NDArray[np.float32]:
+        """A view of the logits after the token at `index` of the last batch, valid until the next."""
+        address = self._library.llama_get_logits_ith(self._context, index)
+        if not address:
+            raise EngineError(f"llama.cpp gave no logits for token {index} of its last batch")
+        return np.ctypeslib.as_array(
+            ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (self._vocab_size,)
+        )
+
+    def cut(self, stream: int, position: int) -> bool:
+        """Forget `stream` from `position` on; False (and nothing changed) where the model cannot do that."""
+        return bool(self._library.llama_memory_seq_rm(self._memory, stream, position, -1))
+
+    def save(self, stream: int) -> npt.NDArray[np.uint8]:
+        """Everything the context holds for `stream`, as bytes that `restore` takes."""
+        size = self._library.llama_state_seq_get_size(self._context, stream)
+        state = np.empty(size, np.uint8)
+        if self._library.llama_state_seq_get_data(self._context, state.ctypes.data, size, stream) != size:
+            raise EngineError(f"llama.cpp could not save the state of a sequence ({size} bytes)")
+        return state
+
+    def restore(self, stream: int, state: npt.NDArray[np.uint8]) -> None:
+        """Make `stream` hold what `save` returned, and nothing else."""
+        if not self.cut(stream, 0):
+            raise EngineError("llama.cpp could not clear a sequence")
+        if self._library.llama_state_seq_set_data(
+            self._context, state.ctypes.data, len(state), stream
+        ) != len(state):
+            raise EngineError(f"llama.cpp could not restore the state of a sequence ({len(state)} bytes)")

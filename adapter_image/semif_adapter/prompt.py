@@ -1,0 +1,143 @@
+"""From a decision to tokens: the prompt's text, its two layouts, and the fixed places where it is cut.
+
+A prompt is four segments: the *system* (all that the template puts before the user's words), the *schema*
+(question and, for letters, the options), the *state*, and the *suffix* (the template hands over).
+Only the template's own segments are parsed for control tokens; the caller's words never are, so no text can
+end its turn or speak as the assistant, and none has to be refused or changed.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from semif_adapter.chat_template import Template
+from semif_adapter.contract import Decision, Layout, Option, Readout
+from semif_adapter.errors import InvalidRequestError
+from semif_adapter.llama import Model, Tokens
+
+SYSTEM_TEXT: dict[Readout, str] = {
+    "letters": "Answer with the letter of the best option.",
+    "text": "Choose the best answer.",
+}
+"""Short on purpose: every token is paid for with every decision."""
+
+PROMPT_REVISION = 1
+"""Raised with every change to the words or the cuts below, as part of `prompt_version`."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A rendered and tokenised prompt; `segments` are decoded one by one, in order."""
+
+    segments: tuple[Tokens, ...]
+    text: str
+    version: str
+
+    @property
+    def length(self) -> int:
+        """Tokens of all segments."""
+        return sum(len(segment) for segment in self.segments)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the rendered text's UTF-8."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+class PromptWriter:
+    """Writes the prompts of one model. Safe to use from any thread."""
+
+    def __init__(self, model: Model, template: Template, readout: Readout) -> None:
+        self._model = model
+        self._template = template
+        self._readout = readout
+        self._system = _with_one_bos(model, model.tokenize(template.head, parse_special=True))
+        self._suffix = model.tokenize(template.tail, parse_special=True)
+        self._markers = _template_markers(model, np.concatenate([self._system, self._suffix]))
+
+    def write(self, decision: Decision, layout: Layout, labels: Sequence[str], path: str) -> Prompt:
+        """The prompt of `decision`; `labels` are the options' letters, empty for the text readout.
+
+        `path` is where the decision stands in the request. Raises InvalidRequestError where a text is no
+        Unicode.
+        """
+        return self._write(decision, state_text(decision), layout, labels, path)
+
+    def write_without_state(self, decision: Decision, layout: Layout, path: str) -> Prompt:
+        """The same prompt with nothing in the state's place: what the model answers to the question alone."""
+        return self._write(decision, "", layout, (), path)
+
+    def continuation(self, option: Option, path: str) -> Tokens:
+        """The tokens that answer with `option`: its id, underscores as spaces, right behind the prompt."""
+        return self._tokenize_words(self._template.answer_lead + option.id.replace("_", " "), path)
+
+    def _write(
+        self, decision: Decision, state: str, layout: Layout, labels: Sequence[str], path: str
+    ) -> Prompt:
+        schema = decision.question
+        for label, option in zip(labels, decision.options, strict=bool(labels)):
+            schema += f"\n{label}. {option.description or option.id}"
+        words = (f"{schema}\n\n", state) if layout == "schema-first" else (f"{state}\n\n", schema)
+        first, second = (self._tokenize_words(text, path) for text in words)
+        return Prompt(
+            segments=(self._system, first, second, self._suffix),
+            text=self._template.head + "".join(words) + self._template.tail,
+            version=f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}",
+        )
+
+    def _tokenize_words(self, text: str, path: str) -> Tokens:
+        """Tokens of the caller's words, none of them with a meaning in the template."""
+        try:
+            parts = _split_inside(text, self._markers)
+            return np.concatenate([self._model.tokenize(part, parse_special=False) for part in parts])
+        except UnicodeEncodeError:
+            raise InvalidRequestError(
+                "a text holds a lone surrogate; send valid Unicode", path=path
+            ) from None
+
+
+def state_text(decision: Decision) -> str:
+    """The state as the model reads it: a string as it is, JSON without spaces, keys in the order received."""
+    if isinstance(decision.state, str):
+        return decision.state
+    return json.dumps(decision.state, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _with_one_bos(model: Model, tokens: Tokens) -> Tokens:
+    """`tokens` beginning with one BOS where the model or its template wants one, with none otherwise."""
+    leading = 0
+    while leading < len(tokens) and tokens[leading] == model.bos:
+        leading += 1
+    bos = [model.bos] if leading or (model.wants_bos and model.bos >= 0) else []
+    return np.concatenate([np.array(bos, np.int32), tokens[leading:]])
+
+
+def _template_markers(model: Model, tokens: Tokens) -> tuple[str, ...]:
+    """Texts of the template's marks that llama.cpp would make from anybody's words (some models' `<think>`).
+
+    llama.cpp leaves control tokens alone where special tokens are not parsed, but not "user defined" ones.
+    """
+    texts = {model.token_text(token) for token in set(tokens.tolist()) if model.is_user_defined(token)}
+    return tuple(sorted(text for text in texts if len(text.strip()) > 1))
+
+
+def _split_inside(text: str, markers: Sequence[str]) -> list[str]:
+    """`text` cut after the first character of every marker in it, so that no part holds a whole one."""
+    parts = [text]
+    for marker in markers:
+        parts = [piece for part in parts for piece in _split_once(part, marker)]
+    return parts
+
+
+def _split_once(text: str, marker: str) -> list[str]:
+    head, *rest = text.split(marker)
+    if not rest:
+        return [text]
+    return [
+        head + marker[0],
+        *(marker[1:] + middle + marker[0] for middle in rest[:-1]),
+        marker[1:] + rest[-1],
+    ]

@@ -1,0 +1,116 @@
+"""From logits to numbers: answer letters, log-probabilities of option names, their softmax; in float64."""
+
+import itertools
+import string
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from semif_adapter.chat_template import Template
+from semif_adapter.contract import MAX_OPTIONS
+from semif_adapter.errors import EngineError, StartupError
+from semif_adapter.llama import Model, Rows, Tokens
+from semif_adapter.streams import Stream
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Label:
+    """What an option is called in the prompt, and the one token that answers with it."""
+
+    text: str
+    token: int
+
+
+def find_labels(model: Model, template: Template) -> tuple[Label, ...]:
+    """The labels that `model` can answer with, at most 255: A to Z first, then pairs and small letters.
+
+    A label is one token of its own behind the rendered prompt, leaving the prompt's tokens as they are.
+    Raises StartupError where a letter from A to Z is not; others that are not are passed over.
+    """
+    before = model.tokenize(template.tail, parse_special=True)
+    labels: dict[int, Label] = {}
+    for text in _label_texts():
+        tokens = model.tokenize(template.tail + template.answer_lead + text, parse_special=True)
+        token = int(tokens[-1])
+        single = (
+            len(tokens) == len(before) + 1 and np.array_equal(tokens[:-1], before) and token not in labels
+        )
+        if single:
+            labels[token] = Label(text, token)
+        elif len(text) == 1 and text.isupper():
+            raise StartupError(
+                f"the model cannot answer with the letter {text}: "
+                "behind its prompt it is not one token of its own; "
+                'set readout = "text" in the [prompt] of its preset (SEMIF_READOUT=text)'
+            )
+        if len(labels) == MAX_OPTIONS:
+            break
+    return tuple(labels.values())
+
+
+def _label_texts() -> Iterator[str]:
+    upper, lower = string.ascii_uppercase, string.ascii_lowercase
+    yield from upper
+    yield from map("".join, itertools.product(upper, repeat=2))
+    yield from lower
+    yield from map("".join, itertools.product(upper, lower))
+    yield from map("".join, itertools.product(lower, repeat=2))
+
+
+def read_letters(row: npt.NDArray[np.float32], labels: tuple[Label, ...]) -> tuple[Numbers, float]:
+    """The labels' logits in `row`, shape (labels,), and the share of the whole probability that they hold."""
+    logits = row[[label.token for label in labels]].astype(np.float64)
+    mass = float(np.exp(logits - log_sum_exp(row)).sum())
+    if mass == 0.0:
+        raise EngineError("the model puts no probability on any option")
+    return logits, mass
+
+
+def read_continuations(
+    stream: Stream, row: npt.NDArray[np.float32], continuations: tuple[Tokens, ...]
+) -> Numbers:
+    """Log-probability of each continuation behind `stream`, shape (continuations,), in their order.
+
+    `row` holds the logits after the stream's last token. Every continuation is decoded right behind the
+    prompt, in a call of its own, and taken back before the next; the last one may stay.
+    """
+    total = log_sum_exp(row)
+    mark = stream.mark() if any(len(tokens) > 1 for tokens in continuations) else None
+    values = np.empty(len(continuations))
+    for index, tokens in enumerate(continuations):
+        values[index] = float(row[tokens[0]]) - total
+        if len(tokens) > 1 and mark is not None:
+            stream.rewind(mark)
+            rows = stream.extend(tokens[:-1], wanted=len(tokens) - 1)
+            values[index] += _sum_of_log_probabilities(rows, tokens[1:])
+    return values
+
+
+def _sum_of_log_probabilities(rows: Rows, tokens: Tokens) -> float:
+    return sum(float(row[token]) - log_sum_exp(row) for row, token in zip(rows, tokens, strict=True))
+
+
+def log_sum_exp(row: npt.NDArray[np.float32]) -> float:
+    """Logarithm of the sum of exponentials of `row`. Raises EngineError where it is no finite number."""
+    largest = float(row.max())
+    total = (
+        largest + float(np.log(np.exp(row - largest, dtype=np.float64).sum()))
+        if np.isfinite(largest)
+        else np.nan
+    )
+    if not np.isfinite(total):
+        raise EngineError("the model gave logits that are not finite numbers")
+    return total
+
+
+def softmax(logits: Numbers) -> Numbers:
+    """Probabilities of the same shape. Raises EngineError where a logit is NaN or none is finite."""
+    largest = logits.max()
+    if not np.isfinite(largest):
+        raise EngineError("the options' logits are not finite numbers")
+    weights = np.exp(logits - largest)
+    return np.asarray(weights / weights.sum(), np.float64)

@@ -1,0 +1,51 @@
+"""Proof, on the loaded model, that an answer does not depend on what else the engine holds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from semif_adapter.llama import Context, Rows, Tokens
+from semif_adapter.streams import Stream
+
+
+def can_cut_tail(context: Context, tokens: Tokens) -> bool:
+    """Whether the model can forget the last tokens of a sequence; hybrid and recurrent ones refuse."""
+    context.decode(0, 0, tokens, 0)
+    able = context.cut(0, len(tokens) // 2)
+    context.reset()
+    return able
+
+
+def is_invariant(context: Context, streams: Sequence[Stream], segments: Sequence[Tokens]) -> bool:
+    """Whether the last logits of `segments` are bit-identical in every situation the engine makes.
+
+    Alone; beside another resident sequence; in another stream; and again after a branch was taken back.
+    Leaves the context empty.
+    """
+    first, last = streams[0], streams[-1]
+    *before, suffix = segments
+
+    def run(stream: Stream) -> Rows:
+        stream.clear()
+        for segment in before:
+            stream.extend(segment)
+        return stream.extend(suffix, wanted=1)
+
+    reference = run(first)
+    run(last)
+    last.extend(suffix)
+    outcomes = [run(first)]
+    first.extend(suffix)
+    outcomes.append(run(last))
+    first.clear()
+    for segment in before:
+        first.extend(segment)
+    mark = first.mark()
+    first.extend(np.concatenate([suffix, suffix[:1]]))
+    last.extend(suffix)
+    first.rewind(mark)
+    outcomes.append(first.extend(suffix, wanted=1))
+    context.reset()
+    for stream in streams:
+        stream.clear()
+    return bool(np.isfinite(reference).all()) and all(np.array_equal(reference, rows) for rows in outcomes)
