@@ -1,4 +1,4 @@
-"""`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`; nothing means it too."""
+"""`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`, and it is the default."""
 
 import os
 import sys
@@ -16,15 +16,20 @@ EXIT_USAGE = 64
 def main(arguments: list[str]) -> int:
     """Serve until stopped. Returns the exit status: 0 after a clean stop, EXIT_FAILED, or EXIT_USAGE."""
     if arguments not in ([], ["serve"]):
-        print(f"semif_adapter: unknown arguments {arguments}, the only one is serve", file=sys.stderr)  # noqa: T201 - a command's usage error
+        _say(f"unknown arguments {arguments}, the only one is serve")
         return EXIT_USAGE
     try:
         settings = Settings.from_env(os.environ)
         finished = serve(settings, lambda: Engine.load(settings))
     except StartupError as error:
-        print(f"semif_adapter: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the one line an operator reads
+        _say(f"cannot start: {error}")
         return EXIT_FAILED
     return 0 if finished else EXIT_FAILED
+
+
+def _say(message: str) -> None:
+    """One line for the operator, whatever the message holds."""
+    sys.stderr.write(f"semif_adapter: {' '.join(message.split())}\n")
 
 
 if __name__ == "__main__":

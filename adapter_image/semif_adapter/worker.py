@@ -44,8 +44,11 @@ class ScoringEngine(Protocol):
     def info(self) -> ModelInfo:
         """What is loaded."""
 
+    def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
+        """Refuse what `score` would refuse, without computing; safe from any thread."""
+
     def score(self, decisions: Sequence[Decision], layout: Layout) -> Answer:
-        """Answer the decisions of one request, in their order."""
+        """Answer the decisions of one request, in their order; called from the engine's thread only."""
 
     def close(self) -> None:
         """Free the model."""
@@ -65,6 +68,7 @@ class Worker:
         self._load = load
         self._max_in_flight = max_in_flight
         self._admitted = 0
+        self._engine: ScoringEngine | None = None
         self._loaded = asyncio.Event()
         self._load_error: StartupError | None = None
         self._idle = asyncio.Event()
@@ -116,8 +120,11 @@ class Worker:
     async def score(self, decisions: Sequence[Decision], layout: Layout) -> Answer:
         """Queue the decisions of one admitted request and wait for their answer.
 
+        A prompt that does not fit is refused at once, not after its turn in the queue.
         Raises what the engine raises: AdapterError, EngineError for any failure it did not foresee.
         """
+        assert self._engine is not None  # admitted: the model is loaded
+        await asyncio.to_thread(self._engine.check, decisions, layout)
         answer: asyncio.Future[Answer] = self._loop.create_future()
         self._jobs.put(_Job(decisions, layout, answer))
         return await answer
@@ -159,7 +166,7 @@ class Worker:
                 StartupError(f"the model cannot be loaded: {type(error).__name__}: {error}"),
             )
             return
-        self._report(self._load_done, engine.info)
+        self._report(self._load_done, engine)
         while (job := self._jobs.get()) is not None:
             self._answer(engine, job)
         engine.close()
@@ -188,7 +195,9 @@ class Worker:
 
     # Back on the event loop's thread. A future may be cancelled while the engine works on its job.
 
-    def _load_done(self, info: ModelInfo) -> None:
+    def _load_done(self, engine: ScoringEngine) -> None:
+        info = engine.info
+        self._engine = engine
         logger.info(
             "model: %s, %s, sha256 %s, llama.cpp %s", info.name, info.file, info.sha256, info.llama_cpp_build
         )

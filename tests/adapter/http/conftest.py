@@ -46,6 +46,9 @@ class ScriptedEngine:
         self._before = before
         self._logit = logit
 
+    def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
+        pass
+
     def score(self, decisions: Sequence[Decision], layout: Layout) -> tuple[list[Result], SharedTiming]:
         self.calls.append((decisions, layout))
         self._before(decisions)
