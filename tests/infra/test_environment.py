@@ -140,11 +140,12 @@ def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) 
     with pytest.raises(ProblemsError) as caught:
         environment_of(text, name="Not_A_Name")
     said = [
-        "name =", "kind =", "account =", "region =", "removal is missing", "model is missing",
-        "endpoint.initial_instance_count:", "endpoint.startup_timeout_seconds =",
-        "endpoint.model_download_timeout_seconds is missing", "adapter.streams =",
-        "colour is not a known key", "adapter.host is not a known key", "endpoint: exactly one of", "endpoint: the instance types mix",
-    ]  # fmt: skip
+        *("name =", "kind =", "account =", "region =", "removal is missing", "model is missing"),
+        *("endpoint.initial_instance_count:", "endpoint.startup_timeout_seconds ="),
+        *("endpoint.model_download_timeout_seconds is missing", "adapter.streams ="),
+        *("colour is not a known key", "adapter.host is not a known key"),
+        *("endpoint: exactly one of", "endpoint: the instance types mix"),
+    ]
     assert len(caught.value.problems) == len(said)
     for beginning in said:
         assert any(problem.startswith(beginning) for problem in caught.value.problems), beginning

@@ -1,0 +1,207 @@
+"""The Endpoint stack: pins from the lock, one variant that fits its hardware, a name that stays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk.assertions import Template
+
+from semif.environment import Environment, environment_names, load_environment
+from semif.errors import ProblemsError, SemifError
+from semif.lock import LOCAL_ACCOUNT, Lock, UnbuiltImage
+from semif.pins import ImageRef
+from semif_adapter.settings import Settings
+from semif_constructs.decision_endpoint import DecisionEndpoint
+from semif_constructs.decision_model import DecisionModel
+
+Templates = dict[str, Any]
+Synth = Callable[[Environment, Lock | None], Templates]
+ExampleLock = Callable[[Environment], Lock]
+HASH = "b" * 64
+
+
+@pytest.fixture(params=environment_names())
+def environment(request: pytest.FixtureRequest) -> Environment:
+    return load_environment(request.param)
+
+
+@pytest.fixture
+def endpoint(templates: dict[str, Templates], environment: Environment) -> Template:
+    return Template.from_json(templates[environment.name]["Endpoint"])
+
+
+def only(template: Template, kind: str) -> dict[str, Any]:
+    (resource,) = template.find_resources(kind).values()
+    return resource
+
+
+def variant_of(template: Template) -> dict[str, Any]:
+    (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["Properties"]["ProductionVariants"]
+    return variant
+
+
+def test_the_model_is_what_the_lock_pins(
+    endpoint: Template, environment: Environment, example_lock: ExampleLock
+) -> None:
+    lock = example_lock(environment)
+    model = only(endpoint, "AWS::SageMaker::Model")["Properties"]
+    assert model["PrimaryContainer"]["Image"] == lock.image_uri
+    assert model["PrimaryContainer"]["ModelDataUrl"] == lock.model.s3_uri
+    settings = Settings.from_env(model["PrimaryContainer"].get("Environment", {}))
+    assert settings == environment.settings
+
+
+def test_the_container_has_no_network_and_no_hub(endpoint: Template) -> None:
+    model = only(endpoint, "AWS::SageMaker::Model")["Properties"]
+    assert model["EnableNetworkIsolation"] is True
+    assert not [key for key in model["PrimaryContainer"].get("Environment", {}) if "HF" in key]
+
+
+def test_the_model_waits_for_all_policies_of_its_role(endpoint: Template) -> None:
+    assert set(endpoint.find_resources("AWS::IAM::Policy")) <= set(
+        only(endpoint, "AWS::SageMaker::Model")["DependsOn"]
+    )
+
+
+def test_only_the_endpoint_has_a_name(endpoint: Template, environment: Environment) -> None:
+    assert "ModelName" not in only(endpoint, "AWS::SageMaker::Model")["Properties"]
+    assert "EndpointConfigName" not in only(endpoint, "AWS::SageMaker::EndpointConfig")["Properties"]
+    (config_id,) = endpoint.find_resources("AWS::SageMaker::EndpointConfig")
+    assert only(endpoint, "AWS::SageMaker::Endpoint")["Properties"] == {
+        "EndpointName": f"semif-{environment.name}",
+        "EndpointConfigName": {"Fn::GetAtt": [config_id, "EndpointConfigName"]},
+    }
+    (model_id,) = endpoint.find_resources("AWS::SageMaker::Model")
+    assert variant_of(endpoint)["ModelName"] == {"Fn::GetAtt": [model_id, "ModelName"]}
+
+
+def test_the_variant_is_bounded_and_routed(endpoint: Template, environment: Environment) -> None:
+    variant = variant_of(endpoint)
+    table = environment.endpoint
+    assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == table.startup_timeout_seconds
+    assert variant["ModelDataDownloadTimeoutInSeconds"] == table.model_download_timeout_seconds
+    assert variant["InitialInstanceCount"] == table.initial_instance_count == 1
+    assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    assert "VolumeSizeInGB" not in variant
+
+
+def test_a_pool_is_ordered_and_stands_alone(templates: dict[str, Templates]) -> None:
+    variant = variant_of(Template.from_json(templates["prod"]["Endpoint"]))
+    assert variant["InstancePools"] == [
+        {"InstanceType": "ml.g6.xlarge", "Priority": 1},
+        {"InstanceType": "ml.g6e.xlarge", "Priority": 2},
+        {"InstanceType": "ml.g5.xlarge", "Priority": 3},
+    ]
+    assert variant["VariantInstanceProvisionTimeoutInSeconds"] == 600
+    assert variant["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    assert "InstanceType" not in variant
+
+
+def test_a_cpu_variant_has_neither_pool_nor_host_image(templates: dict[str, Templates]) -> None:
+    variant = variant_of(Template.from_json(templates["dev"]["Endpoint"]))
+    assert variant["InstanceType"] == "ml.c6i.8xlarge"
+    absent = {"InstancePools", "InferenceAmiVersion", "VariantInstanceProvisionTimeoutInSeconds"}
+    assert not absent & set(variant)
+
+
+def test_the_unbuilt_image_of_this_machine_names_itself(synth: Synth, example_lock: ExampleLock) -> None:
+    demo = load_environment("demo")
+    lock = example_lock(demo).model_copy(
+        update={"account": LOCAL_ACCOUNT, "image": UnbuiltImage(built=False, source_sha256=HASH)}
+    )
+    template = Template.from_json(synth(demo, lock)["Endpoint"])
+    image = only(template, "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]["Image"]
+    assert image == f"000000000000.dkr.ecr.eu-central-1.amazonaws.com/unbuilt@sha256:{HASH}"
+
+
+@pytest.fixture
+def stack() -> Stack:
+    return Stack(App(analytics_reporting=False), "Test")
+
+
+@pytest.fixture
+def model(stack: Stack) -> DecisionModel:
+    return DecisionModel(
+        stack,
+        "Model",
+        endpoint_name="semif-test",
+        image=ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{HASH}"),
+        model_bucket_name="bucket",
+        model_key="models/x/model.tar.gz",
+        settings=Settings.from_env({}),
+    )
+
+
+def test_the_endpoint_construct_says_all_problems_of_its_arguments(
+    stack: Stack, model: DecisionModel
+) -> None:
+    with pytest.raises(ProblemsError) as caught:
+        DecisionEndpoint(
+            stack,
+            "Endpoint",
+            container_startup_health_check_timeout_seconds=59,
+            endpoint_name="semif-test",
+            initial_instance_count=0,
+            instance_pool=["ml.g6.xlarge", "ml.g6.xlarge", "ml.c7g.large"],
+            instance_type="ml.c6i.large",
+            model=model,
+            model_data_download_timeout_seconds=3601,
+            provision_timeout_seconds=299,
+        )
+    said = [
+        "exactly one of instance_type and instance_pool is needed, got both",
+        "provision_timeout_seconds = 299: allowed are 300 to 3600",
+        "name each type once",
+        "mix accelerators",
+        "container_startup_health_check_timeout_seconds = 59: allowed are 60 to 3600",
+        "model_data_download_timeout_seconds = 3601: allowed are 60 to 3600",
+        "initial_instance_count = 0: a variant keeps at least 1",
+    ]
+    assert len(caught.value.problems) == len(said)
+    for beginning, problem in zip(said, caught.value.problems, strict=True):
+        assert beginning in problem
+
+
+def test_sagemaker_pulls_from_private_registries_only(stack: Stack) -> None:
+    with pytest.raises(SemifError, match="private ECR registries only"):
+        DecisionModel(
+            stack,
+            "Model",
+            endpoint_name="semif-test",
+            image=ImageRef.parse(f"public.ecr.aws/x/y@sha256:{HASH}"),
+            model_bucket_name="bucket",
+            model_key="models/x/model.tar.gz",
+            settings=Settings.from_env({}),
+        )
+
+
+def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model: DecisionModel) -> None:
+    endpoint = DecisionEndpoint(
+        stack,
+        "Endpoint",
+        container_startup_health_check_timeout_seconds=600,
+        endpoint_name="semif-test",
+        instance_type="ml.c7g.large",
+        model=model,
+        model_data_download_timeout_seconds=600,
+    )
+    caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    grant = endpoint.grant_invoke(caller)
+    assert grant.success
+    template = Template.from_stack(stack)
+    (statement,) = [
+        statement
+        for policy in template.find_resources("AWS::IAM::Policy").values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Action"] == "sagemaker:InvokeEndpoint"
+    ]
+    assert str(statement["Resource"]).count(":endpoint/semif-test") == 1
+    for metric, name in (
+        (endpoint.metric_invocations(), "Invocations"),
+        (endpoint.metric_server_errors(), "Invocation5XXErrors"),
+        (endpoint.metric_model_latency(), "ModelLatency"),
+    ):
+        assert (metric.namespace, metric.metric_name) == ("AWS/SageMaker", name)
+        assert metric.dimensions == {"EndpointName": "semif-test", "VariantName": "AllTraffic"}

@@ -1,0 +1,120 @@
+"""Least privilege, over every policy of every template."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from semif.environment import environment_names
+
+Templates = dict[str, Any]
+
+ANY_RESOURCE = {
+    "ecr:GetAuthorizationToken": "the token of a registry has no resource",
+    "ecr-public:GetAuthorizationToken": "the token of the public registry has no resource",
+    "sts:GetServiceBearerToken": "has no resource; limited to ecr-public by a condition",
+    "cloudwatch:PutMetricData": "has no resource; limited to SageMaker's namespaces by a condition",
+}
+NEEDS_CONDITION = {"sts:GetServiceBearerToken", "cloudwatch:PutMetricData", "s3:ListBucket"}
+ENDINGS_IN_A_WILDCARD = ("/sources/*", "/models/*", ":log-stream:*")
+
+
+def statements(template: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::IAM::Policy":
+            yield from resource["Properties"]["PolicyDocument"]["Statement"]
+        assert resource["Type"] != "AWS::IAM::ManagedPolicy"
+        assert "ManagedPolicyArns" not in resource.get("Properties", {})
+        assert "Policies" not in resource.get("Properties", {})
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def flat(resource: Any) -> str:
+    """An ARN expression as text, with `${…}` for what CloudFormation fills in."""
+    match resource:
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(map(flat, parts))
+        case {"Ref": name} | {"Fn::GetAtt": [name, _]}:
+            return f"${{{name}}}"
+        case _:
+            return str(resource)
+
+
+@pytest.fixture(
+    params=[(name, stack) for name in environment_names() for stack in ("Artifacts", "Endpoint")],
+    ids="-".join,
+)
+def template(request: pytest.FixtureRequest, templates: dict[str, Templates]) -> dict[str, Any]:
+    name, stack = request.param
+    return templates[name][stack]
+
+
+def test_no_statement_allows_a_wildcard_action(template: dict[str, Any]) -> None:
+    seen = 0
+    for statement in statements(template):
+        assert statement["Effect"] == "Allow"
+        for action in listed(statement["Action"]):
+            assert "*" not in action
+            seen += 1
+    assert seen > 5
+
+
+def test_any_resource_only_where_an_action_has_none(template: dict[str, Any]) -> None:
+    for statement in statements(template):
+        actions = set(listed(statement["Action"]))
+        for resource in map(flat, listed(statement["Resource"])):
+            if resource == "*":
+                assert actions <= set(ANY_RESOURCE)
+            elif "*" in resource:
+                assert resource.endswith(ENDINGS_IN_A_WILDCARD)
+                assert resource.count("*") == 1
+        if actions & NEEDS_CONDITION:
+            assert statement["Condition"]
+
+
+def test_roles_are_assumed_by_one_service_for_this_account_only(template: dict[str, Any]) -> None:
+    roles = [item for item in template["Resources"].values() if item["Type"] == "AWS::IAM::Role"]
+    assert roles
+    for role in roles:
+        (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        assert statement["Principal"]["Service"] in {"codebuild.amazonaws.com", "sagemaker.amazonaws.com"}
+        assert "aws:SourceAccount" in statement["Condition"]["StringEquals"]
+
+
+def test_the_endpoint_reads_its_one_archive_and_writes_its_one_log(templates: dict[str, Templates]) -> None:
+    allowed = [
+        (action, flat(resource))
+        for statement in statements(templates["dev"]["Endpoint"])
+        for action in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    ]
+    archives = [resource for action, resource in allowed if action.startswith("s3:")]
+    assert len(archives) == 1
+    assert archives[0].endswith("/model.tar.gz")
+    logs = {resource for action, resource in allowed if action.startswith("logs:")}
+    assert all(":log-group:/aws/sagemaker/Endpoints/semif-dev" in resource for resource in logs)
+    pulls = {resource for action, resource in allowed if action == "ecr:BatchGetImage"}
+    assert pulls == {"arn:${AWS::Partition}:ecr:eu-central-1:111122223333:repository/semif-dev-example"}
+
+
+def test_builds_delete_nothing_and_only_the_image_build_pushes(templates: dict[str, Templates]) -> None:
+    actions = [
+        set().union(
+            *(
+                listed(statement["Action"])
+                for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+            )
+        )
+        for policy in templates["dev"]["Artifacts"]["Resources"].values()
+        if policy["Type"] == "AWS::IAM::Policy"
+    ]
+    assert len(actions) == 2
+    assert not [action for role in actions for action in role if "Delete" in action]
+    (image,) = [role for role in actions if "ecr:PutImage" in role]
+    (model,) = [role for role in actions if "s3:PutObject" in role]
+    assert image is not model
+    assert not [action for action in model if action.startswith("ecr")]
+    assert "s3:PutObject" not in image
