@@ -7,6 +7,7 @@ resource fails. A failed creation is rolled back here; a failed update is not: t
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from moto.cloudformation import parsing
@@ -238,7 +239,10 @@ def _depends_on(resource: Json) -> list[str]:
 def _event(
     stack: Stack, name: str, physical_id: str, kind: str, status: str, reason: str | None = None
 ) -> None:
-    stack.events.append(Event(stack.stack_id, stack.name, name, physical_id, kind, status, reason, None))
+    event = Event(stack.stack_id, stack.name, name, physical_id, kind, status, reason, None)
+    if stack.events:  # readers sort by time, which is told in milliseconds
+        event.timestamp = max(event.timestamp, stack.events[-1].timestamp + timedelta(milliseconds=1))
+    stack.events.append(event)
 
 
 def _reason(error: Exception) -> str:

@@ -60,10 +60,9 @@ class CodeBuild:
     def batch_get_projects(self, params: Params) -> Params:
         """The projects of these names or ARNs, and which of them there are none."""
         wanted = {name: name.rpartition("project/")[2] for name in params["names"]}
-        return {
-            "projects": [self._projects[name] for name in wanted.values() if name in self._projects],
-            "projectsNotFound": [given for given, name in wanted.items() if name not in self._projects],
-        }
+        found = [self._projects[name] for name in wanted.values() if name in self._projects]
+        missing = [given for given, name in wanted.items() if name not in self._projects]
+        return {"projects": found} | ({"projectsNotFound": missing} if missing else {})
 
     def delete_project(self, params: Params) -> Params:
         """Forget a project; its builds stay, as in CodeBuild."""
@@ -91,10 +90,9 @@ class CodeBuild:
     def batch_get_builds(self, params: Params) -> Params:
         """How far the builds of these ids are."""
         ids = params["ids"]
-        return {
-            "builds": [self._builds[one].describe() for one in ids if one in self._builds],
-            "buildsNotFound": [one for one in ids if one not in self._builds],
-        }
+        found = [self._builds[one].describe() for one in ids if one in self._builds]
+        missing = [one for one in ids if one not in self._builds]
+        return {"builds": found} | ({"buildsNotFound": missing} if missing else {})
 
     def list_builds_for_project(self, params: Params) -> Params:
         """The ids of a project's builds, newest first."""

@@ -16,7 +16,6 @@ from moto.cloudformation.exceptions import AlreadyExistsException, ValidationErr
 from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Stack
 from moto.codebuild.responses import CodeBuildResponse
 from moto.core.common_types import TYPE_RESPONSE
-from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult, BaseResponse
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket, PublicAccessBlock, s3_backends
@@ -24,7 +23,7 @@ from moto.sagemaker.responses import SageMakerResponse
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 
 from local_aws import cloudformation
-from local_aws.api import ApiError, Operation, call
+from local_aws.api import ApiError, Operation, ReplyError, call
 from local_aws.context import Context
 from local_aws.endpoints import SageMakerEndpoints
 from local_aws.resources import Resource
@@ -46,15 +45,23 @@ def serve_operations(context: Context, service: str, operations: Mapping[str, Op
 
 def _handler(
     context: Context, service: str, operation: str, implementation: Operation
-) -> Callable[[BaseResponse], ActionResult]:
-    def handle(self: BaseResponse) -> ActionResult:
+) -> Callable[[BaseResponse], ActionResult | TYPE_RESPONSE]:
+    def handle(self: BaseResponse) -> ActionResult | TYPE_RESPONSE:
         try:
             _check_region(context, self.region)
             return ActionResult(call(service, operation, implementation, json.loads(self.body or "{}")))
         except ApiError as error:
-            raise ServiceException(error.code, error.message) from error
+            return _json_error(400, error.code, error.message)
+        except ReplyError as error:
+            return _json_error(500, "InternalFailure", str(error))
 
     return handle
+
+
+def _json_error(status: int, code: str, message: str) -> TYPE_RESPONSE:
+    """An error as the JSON protocols spell it; moto takes the status from among the headers."""
+    body = json.dumps({"__type": code, "message": message, "Message": message})
+    return status, {"status": status, "Content-Type": "application/json", "x-amzn-errortype": code}, body
 
 
 def _check_region(context: Context, region: str) -> None:
@@ -67,11 +74,7 @@ def _check_region(context: Context, region: str) -> None:
 
 def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
     """Let InvokeEndpoint reach the endpoint; moto answers with a canned body and takes the name from nowhere."""
-    passed_on = {
-        "Content-Type": "Content-Type",
-        "Accept": "Accept",
-        "X-Amzn-SageMaker-Custom-Attributes": "X-Amzn-SageMaker-Custom-Attributes",
-    }
+    passed_on = ("Content-Type", "Accept", "X-Amzn-SageMaker-Custom-Attributes")
 
     def invoke_endpoint(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
         name = unquote(urlparse(self.uri).path.split("/")[2])
@@ -81,7 +84,7 @@ def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
             _check_region(context, self.region)
             reply = endpoints.invoke_endpoint(name, body, headers)
         except ApiError as error:
-            raise ServiceException("ValidationError", error.message) from error
+            return _json_error(400, "ValidationError", error.message)
         return reply.status, {**reply.headers, "status": reply.status}, reply.body
 
     SageMakerRuntimeResponse.invoke_endpoint = invoke_endpoint
@@ -100,6 +103,12 @@ def know_resources(classes: Mapping[str, type[Resource]]) -> None:
         name: str | None = known[resource_type].cloudformation_name_type() if resource_type in known else None
         return name
 
+    made_up_name = parsing.generate_resource_name
+
+    def resource_name(resource_type: str, stack_name: str, logical_id: str) -> str:
+        name: str = made_up_name(resource_type, stack_name, logical_id)
+        return name.lower() if resource_type == "AWS::ECR::Repository" else name
+
     parse = Stack.parse_template
 
     def parse_template(template: str) -> dict[str, Any]:
@@ -114,6 +123,7 @@ def know_resources(classes: Mapping[str, type[Resource]]) -> None:
 
     parsing.resource_class_from_type = resource_class
     parsing.resource_name_property_from_type = name_property
+    parsing.generate_resource_name = resource_name
     Stack.parse_template = staticmethod(parse_template)
     ChangeSet._parse_template = parse_change_set
 
@@ -153,17 +163,15 @@ def run_stacks_in_the_background() -> None:
     def execute_change_set(
         self: CloudFormationBackend, change_set_name: str, stack_name: str | None = None
     ) -> None:
-        found = [
-            one
-            for one in self.change_sets.values()
-            if change_set_name in {one.change_set_id, one.change_set_name}
-            and stack_name in {None, one.stack_name, one.stack_id}
-        ]
-        if not found:
-            raise ValidationError(change_set_name)
-        change_set = found[-1]
+        change_set = self.describe_change_set(change_set_name)
         del self.change_sets[change_set.change_set_id]
         cloudformation.start(self, self.stacks[change_set.stack_id], change_set)
+
+    def delete_change_set(self: CloudFormationBackend, change_set_name: str) -> None:
+        """One that is gone, as every executed one is, may be deleted again."""
+        for change_set in list(self.change_sets.values()):
+            if change_set_name in {change_set.change_set_id, change_set.change_set_name}:
+                del self.change_sets[change_set.change_set_id]
 
     def run_now(
         self: CloudFormationBackend, kind: str, name: str, template: str, parameters: Any, **rest: Any
@@ -200,6 +208,7 @@ def run_stacks_in_the_background() -> None:
     parsing.parse_and_create_resource = create
     CloudFormationBackend.create_change_set = create_change_set
     CloudFormationBackend.execute_change_set = execute_change_set
+    CloudFormationBackend.delete_change_set = delete_change_set
     CloudFormationBackend.create_stack = create_stack
     CloudFormationBackend.update_stack = update_stack
     CloudFormationBackend.delete_stack = delete_stack
