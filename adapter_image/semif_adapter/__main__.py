@@ -1,4 +1,4 @@
-"""`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`, and it is the default."""
+"""`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`, the default too."""
 
 import os
 import sys

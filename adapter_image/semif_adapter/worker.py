@@ -67,7 +67,8 @@ class Worker:
         self.state: State = "loading"
         self._load = load
         self._max_in_flight = max_in_flight
-        self._admitted = 0
+        self.in_flight = 0
+        """Requests admitted and not answered yet."""
         self._engine: ScoringEngine | None = None
         self._loaded = asyncio.Event()
         self._load_error: StartupError | None = None
@@ -102,19 +103,19 @@ class Worker:
         Raises LoadingError, DrainingError or OverloadedError (all 503) where there is none.
         """
         self.check_ready()
-        if self._admitted >= self._max_in_flight:
-            wait = round(max(0.1, self._mean_seconds * self._admitted), 1)
+        if self.in_flight >= self._max_in_flight:
+            wait = round(max(0.1, self._mean_seconds * self.in_flight), 1)
             raise OverloadedError(
-                f"{self._admitted} requests are in flight, the limit is {self._max_in_flight}",
+                f"{self.in_flight} requests are in flight, the limit is {self._max_in_flight}",
                 retry_after_seconds=wait,
             )
-        self._admitted += 1
+        self.in_flight += 1
         self._idle.clear()
         try:
             yield
         finally:
-            self._admitted -= 1
-            if self._admitted == 0:
+            self.in_flight -= 1
+            if self.in_flight == 0:
                 self._idle.set()
 
     async def score(self, decisions: Sequence[Decision], layout: Layout) -> Answer:

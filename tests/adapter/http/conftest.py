@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,9 +103,9 @@ class HttpServer:
     """The app under uvicorn, as the container runs it, in a thread of this process."""
 
     def __init__(self, load: Callable[[], ScoringEngine], **settings: Any) -> None:
-        self.settings = Settings(**settings)
-        app = create_app(self.settings, load)
+        app = create_app(Settings(**settings), load)
         self.worker: Worker = app.state.worker
+        self.engine: ScriptedEngine | None = None
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         config = uvicorn.Config(
@@ -151,31 +152,69 @@ class HttpServer:
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
         return self.request("POST", "/invocations", body, {"content-type": "application/json"})
 
-    def raw(self, request: bytes) -> bytes:
-        """Send bytes on a connection of their own and read until the server closes it or falls silent."""
+    def raw(self, request: bytes) -> tuple[int, bytes]:
+        """Send bytes on a connection of their own; the reply's status and body."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
             connection.sendall(request)
-            connection.shutdown(socket.SHUT_WR)
-            return b"".join(iter(lambda: connection.recv(65536), b""))
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            return response.status, response.read()
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run something on the server's event loop, as a signal handler would."""
+        self._server.servers[0].get_loop().call_soon_threadsafe(callback)
 
 
 StartServer = Callable[..., HttpServer]
 
 
+@contextmanager
+def servers() -> Iterator[StartServer]:
+    """Start servers that end together: `start(engine, **settings)`, ready when it returns."""
+    with ExitStack() as started:
+
+        def start(engine: ScriptedEngine | None = None, **settings: Any) -> HttpServer:
+            chosen = engine or ScriptedEngine()
+            server = started.enter_context(HttpServer(lambda: chosen, **settings)).wait_ready()
+            server.engine = chosen
+            return server
+
+        yield start
+
+
 @pytest.fixture
 def start_server() -> Iterator[StartServer]:
-    """Start servers that end with the test: `start_server(engine, **settings)`, ready when it returns."""
-    started: list[HttpServer] = []
+    with servers() as start:
+        yield start
 
-    def start(engine: ScoringEngine | None = None, **settings: Any) -> HttpServer:
-        chosen = engine or ScriptedEngine()
-        server = HttpServer(lambda: chosen, **settings)
-        started.append(server.__enter__())
-        return server.wait_ready()
 
-    yield start
-    for server in started:
-        server.__exit__()
+@pytest.fixture(scope="module")
+def start_module_server() -> Iterator[StartServer]:
+    with servers() as start:
+        yield start
+
+
+@pytest.fixture
+def start_loading_server() -> Iterator[Callable[[], tuple[HttpServer, Callable[[], None]]]]:
+    """Start servers whose engine loads until told: `server, finish_loading = start()`."""
+    with ExitStack() as started:
+
+        def start() -> tuple[HttpServer, Callable[[], None]]:
+            finish = threading.Event()
+
+            def load() -> ScriptedEngine:
+                assert finish.wait(30)
+                return ScriptedEngine()
+
+            return started.enter_context(HttpServer(load)), finish.set
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def scripted() -> type[ScriptedEngine]:
+    """Makes engines: `scripted(before=..., logit=...)`; `before(decisions)` runs before each answer."""
+    return ScriptedEngine
 
 
 @pytest.fixture
