@@ -1,6 +1,7 @@
 """The chain of a deployment, one function for each arrow; `semif deploy` walks them all."""
 
 from collections.abc import Callable
+from itertools import dropwhile
 
 from semif import cdk
 from semif.endpoint import find_endpoint
@@ -13,7 +14,7 @@ from semif.target import Target
 OnLine = Callable[[str], None]
 
 NO_DIFFERENCES = "Number of stacks with differences: 0"
-"""The last line of `cdk diff` where nothing differs."""
+"""The end of the last line of `cdk diff` where nothing differs."""
 
 _LOCAL_SECONDS = 180.0
 _AWS_SECONDS = 2 * 3600.0
@@ -68,8 +69,12 @@ def smoke_decision(target: Target) -> Answer:
 def differences(target: Target) -> list[str]:
     """What a deployment would change, as `cdk diff` prints it; empty where nothing would."""
     target.read_lock()
-    lines = _run(target, ["diff", "--all", *target.cdk_context("all")], lambda _: None)
-    return [] if NO_DIFFERENCES in lines else lines
+    # A change set also tells what would be replaced; the AWS on this machine makes none for a comparison.
+    method = "template" if target.local else "auto"
+    lines = _run(target, ["diff", "--method", method, *target.cdk_context("all")], lambda _: None)
+    if any(line.endswith(NO_DIFFERENCES) for line in lines):
+        return []
+    return list(dropwhile(lambda line: not line.startswith("Stack "), lines))
 
 
 def destroy(target: Target, on_line: OnLine) -> list[str]:

@@ -29,8 +29,6 @@ IMAGE_SOURCES = (
 )
 MODEL_SOURCES = (
     "buildspec.model.yml",
-    "pyproject.toml",
-    "README.md",
     "models/*.toml",
     "requirements/model-build.txt",
     "semif/**/*.py",

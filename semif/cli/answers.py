@@ -19,9 +19,9 @@ def show_answer(console: Console, body: bytes, answer: Answer) -> None:
     for decision, result in zip(decisions, answer.results, strict=True):
         console.print(f"[bold]{escape(result.id)}[/]: {escape(decision['question'])}")
         console.print(_bars(result, blocks="utf" in console.encoding.lower()))
-        console.print(f"  [dim]{escape(_facts(result))}[/]")
+        console.print(f"  [dim]{escape(_facts(result))}[/]", soft_wrap=True)
     if answer.timing is not None:
-        console.print(f"  [dim]{_shared(answer.timing)}[/]")
+        console.print(f"  [dim]{_shared(answer.timing)}[/]", soft_wrap=True)
 
 
 def _bars(result: Result, *, blocks: bool) -> Table:
