@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from semif.errors import SemifError
-from semif.instances import Accelerator
+from semif.instances import CUDA_MAJOR, Accelerator
 from semif.pins import ImageRef
 from semif.project import project_root
 from semif.toml_file import read_toml
@@ -48,7 +48,8 @@ class BaseImages(BaseModel):
 def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
     """The container to extend for `accelerator`, from the project's dlc.toml or the one at `path`.
 
-    Raises ProblemsError for a file with problems and SemifError where no digest is pinned for `accelerator`.
+    Raises ProblemsError for a file with problems and SemifError where no digest is pinned for
+    `accelerator`, or a CUDA that no known host image has a driver for.
     """
     path = path or project_root() / "adapter_image" / "dlc.toml"
     image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
@@ -56,5 +57,10 @@ def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
         raise SemifError(
             f"{path} pins no digest for {accelerator}; find it with `docker buildx imagetools inspect "
             f'{image.repository}:{image.tag}` and add digest = "sha256:…" to [{accelerator}]'
+        )
+    if accelerator == "cuda" and image.cuda_major != CUDA_MAJOR:
+        raise SemifError(
+            f"{path}: cuda.cuda_major = {image.cuda_major}, the known host images have drivers for CUDA "
+            f"{CUDA_MAJOR}; pin a base for that, or add the host images of another to semif/instances.py"
         )
     return ImageRef(image.repository, image.digest)

@@ -41,7 +41,8 @@ ACCELERATOR_OF_FAMILY: dict[str, Accelerator] = {
     family: accelerator for accelerator, families in _FAMILIES.items() for family in families
 }
 
-CUDA_13_AMI_VERSIONS = ("al2023-ami-sagemaker-inference-gpu-4-1",)
+CUDA_MAJOR = 13
+CUDA_AMI_VERSIONS = ("al2023-ami-sagemaker-inference-gpu-4-1",)
 """Host images whose NVIDIA driver runs the CUDA 13 of the published llama.cpp image. With the default host
 image of g4dn and g5 the container does not start, or silently runs on the CPU."""
 
@@ -107,9 +108,9 @@ def _accelerator_problems(types: Sequence[str], inference_ami_version: str | Non
     if len(accelerators) > 1:
         mixed = ", ".join(f"{instance_type} ({kind})" for kind, instance_type in accelerators.items())
         yield f"the instance types mix accelerators: {mixed}; all run the same image, keep to one"
-    elif "cuda" in accelerators and inference_ami_version not in CUDA_13_AMI_VERSIONS:
-        allowed = " or ".join(CUDA_13_AMI_VERSIONS)
+    elif "cuda" in accelerators and inference_ami_version not in CUDA_AMI_VERSIONS:
+        allowed = " or ".join(CUDA_AMI_VERSIONS)
         given = "missing" if inference_ami_version is None else repr(inference_ami_version)
-        yield f"inference_ami_version is {given}: a GPU host needs a driver for CUDA 13, use {allowed}"
+        yield f"inference_ami_version is {given}: a driver for CUDA {CUDA_MAJOR} is needed, use {allowed}"
     elif accelerators and "cuda" not in accelerators and inference_ami_version is not None:
         yield f"inference_ami_version = {inference_ami_version!r}: only GPU instances take one, remove it"

@@ -70,20 +70,27 @@ class ModelBucket(Construct):
         return bucket.combine(objects)
 
     def grant_publish_models(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let a build look for archives under `models/` and upload new ones. It may delete none."""
+        """Let a build look for archives under `models/`, upload new ones and read them back.
+
+        An upload that comes back different is taken away again by its version: left there, it would pass for
+        the archive that its key promises.
+        """
         bucket = iam.Grant.add_to_principal(
             grantee=grantee,
-            actions=["s3:ListBucket"],  # without it a missing archive answers 403 instead of 404
+            # Without it a missing archive answers 403 instead of 404, and with a condition on the prefix too:
+            # a request for one object carries no prefix.
+            actions=["s3:ListBucket"],
             resource_arns=[self.bucket.bucket_arn],
-            conditions={"StringLike": {"s3:prefix": [f"{MODELS_PREFIX}*"]}},
         )
         objects = iam.Grant.add_to_principal(
             grantee=grantee,
             actions=[
-                "s3:GetObject",
-                "s3:PutObject",
                 "s3:AbortMultipartUpload",
+                "s3:DeleteObjectVersion",
+                "s3:GetObject",
+                "s3:GetObjectVersion",
                 "s3:ListMultipartUploadParts",
+                "s3:PutObject",
             ],
             resource_arns=[self.models_arn],
         )

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment, read_environment
 from semif.errors import ProblemsError, SemifError
-from semif.instances import ACCELERATOR_OF_FAMILY, CUDA_13_AMI_VERSIONS, UNSUPPORTED_FAMILIES, accelerator_of
+from semif.instances import ACCELERATOR_OF_FAMILY, CUDA_AMI_VERSIONS, UNSUPPORTED_FAMILIES, accelerator_of
 
 GOOD = """
 kind = "decision"
@@ -25,7 +26,7 @@ model_download_timeout_seconds = 600
 [adapter]
 {adapter}
 """
-AMI = f'inference_ami_version = "{CUDA_13_AMI_VERSIONS[0]}"'
+AMI = f'inference_ami_version = "{CUDA_AMI_VERSIONS[0]}"'
 ONE = 'instance_type = "ml.c6i.large"'
 GPU_POOL = f'instance_pool = ["ml.g6.xlarge", "ml.g5.xlarge"]\n{AMI}'
 
@@ -90,11 +91,15 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
             "",
             "3601: allowed are 300 to",
         ),
-        ('instance_type = "ml.g5.xlarge"', "", "inference_ami_version is missing: a GPU host needs a driver"),
+        (
+            'instance_type = "ml.g5.xlarge"',
+            "",
+            "inference_ami_version is missing: a driver for CUDA 13 is needed",
+        ),
         (
             'instance_type = "ml.g5.xlarge"\ninference_ami_version = "al2-ami-sagemaker-inference-gpu-3-1"',
             "",
-            f"use {CUDA_13_AMI_VERSIONS[0]}",
+            f"use {CUDA_AMI_VERSIONS[0]}",
         ),
         (f"{ONE}\n{AMI}", "", "only GPU instances take one"),
         (f"{ONE}\ninitial_instance_count = 0", "", "scaling to zero needs inference components"),
@@ -166,7 +171,7 @@ def test_the_families_are_exactly_those_of_sagemaker() -> None:
     types = service.shape_for("ProductionVariantInstanceType").enum
     families = {instance_type.split(".")[1] for instance_type in types}
     assert families == set(ACCELERATOR_OF_FAMILY) | set(UNSUPPORTED_FAMILIES)
-    assert set(CUDA_13_AMI_VERSIONS) <= set(service.shape_for("ProductionVariantInferenceAmiVersion").enum)
+    assert set(CUDA_AMI_VERSIONS) <= set(service.shape_for("ProductionVariantInferenceAmiVersion").enum)
     for instance_type in types:
         if instance_type.split(".")[1] not in UNSUPPORTED_FAMILIES:
             assert accelerator_of(instance_type) in {"cpu", "graviton", "cuda"}
@@ -199,3 +204,22 @@ def test_any_bytes_are_refused_in_words(tmp_path_factory: pytest.TempPathFactory
     Path(path).write_bytes(content)
     with pytest.raises(SemifError):
         read_environment(path)
+
+
+def test_a_base_for_another_cuda_than_the_hosts_is_refused(root: Path, tmp_path: Path) -> None:
+    text = (root / "adapter_image" / "dlc.toml").read_text()
+    path = tmp_path / "dlc.toml"
+    path.write_text(text.replace("cuda_major = 13", "cuda_major = 14"))
+    with pytest.raises(
+        SemifError, match=r"cuda\.cuda_major = 14, the known host images have drivers for CUDA 13"
+    ):
+        base_image("cuda", path)
+    assert base_image("cpu", path) != base_image("cuda")
+
+
+def test_a_base_without_a_digest_is_refused(root: Path, tmp_path: Path) -> None:
+    lines = (root / "adapter_image" / "dlc.toml").read_text().splitlines(keepends=True)
+    path = tmp_path / "dlc.toml"
+    path.write_text("".join(line for line in lines if not line.startswith("digest =")))
+    with pytest.raises(SemifError, match="pins no digest for cpu"):
+        base_image("cpu", path)
