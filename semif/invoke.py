@@ -72,7 +72,7 @@ def ask_endpoint(aws: Aws, endpoint: str, body: bytes) -> Answer:
             if status is None:
                 raise
             message = str(error.response.get("OriginalMessage", ""))
-    raise _answer_error(int(str(status)), message.encode())
+    raise _answer_error(int(str(status)), message.encode(errors="replace"))
 
 
 def ask_url(url: str, body: bytes) -> Answer:
@@ -80,6 +80,8 @@ def ask_url(url: str, body: bytes) -> Answer:
 
     Raises AnswerError for the adapter's errors and SemifError where it cannot be reached.
     """
+    if not url.startswith(("http://", "https://")):
+        raise SemifError(f"{url} cannot be asked: an address begins with http:// or https://")
     target = url if url.endswith("/invocations") else url.rstrip("/") + "/invocations"
     pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=70), retries=False)
     try:
