@@ -112,11 +112,3 @@ class BuildProject(Construct):
     def project_name(self) -> str:
         """The project's name, as CloudFormation chose it."""
         return self.project.ref
-
-    def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` start builds of this project and follow them."""
-        return iam.Grant.add_to_principal(
-            grantee=grantee,
-            actions=["codebuild:BatchGetBuilds", "codebuild:StartBuild", "codebuild:StopBuild"],
-            resource_arns=[self.project.attr_arn],
-        )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App
+from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from cdk_app.app import build
@@ -25,6 +25,7 @@ os.environ["PATH"] = os.pathsep.join(
 
 Templates = dict[str, Any]
 """Name of a stack (`Artifacts`, `Endpoint`) to its template."""
+Synth = Callable[[Environment, Lock | None], Templates]
 
 
 @pytest.fixture(scope="session")
@@ -37,27 +38,29 @@ def example_lock() -> Callable[[Environment], Lock]:
     return _EXAMPLES["example_lock"]
 
 
-def synthesise(environment: Environment, lock: Lock | None) -> Templates:
-    app = build(environment, lock, app=App(analytics_reporting=False))
-    return {
-        stack.stack_name.rpartition("-")[2]: Template.from_stack(stack).to_json()
-        for stack in app.node.children
-        if hasattr(stack, "stack_name")
-    }
+@pytest.fixture(scope="session")
+def synth(tmp_path_factory: pytest.TempPathFactory) -> Synth:
+    """Synthesises an environment with a lock or none."""
+
+    def run(environment: Environment, lock: Lock | None) -> Templates:
+        app = build(
+            environment, lock, app=App(analytics_reporting=False, outdir=str(tmp_path_factory.mktemp("cdk")))
+        )
+        app.synth()  # raises where cdk-nag or the CDK's own checks find anything
+        return {
+            stack.stack_name.rpartition("-")[2]: Template.from_stack(stack).to_json()
+            for stack in app.node.children
+            if isinstance(stack, Stack)
+        }
+
+    return run
 
 
 @pytest.fixture(scope="session")
-def synth() -> Callable[[Environment, Lock | None], Templates]:
-    return synthesise
-
-
-@pytest.fixture(scope="session")
-def templates(example_lock: Callable[[Environment], Lock]) -> dict[str, Templates]:
+def templates(synth: Synth, example_lock: Callable[[Environment], Lock]) -> dict[str, Templates]:
     """Environment to its templates."""
-    return {
-        name: synthesise(load_environment(name), example_lock(load_environment(name)))
-        for name in environment_names()
-    }
+    environments = map(load_environment, environment_names())
+    return {environment.name: synth(environment, example_lock(environment)) for environment in environments}
 
 
 @pytest.fixture

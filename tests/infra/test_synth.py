@@ -11,8 +11,9 @@ from typing import Any
 import constructs
 import pytest
 from aws_cdk import App
+from aws_cdk import aws_s3 as s3
 
-from cdk_app.app import compose
+from cdk_app.app import build, compose
 from semif.environment import Environment, environment_names, load_environment
 from semif.errors import SemifError
 from semif.lock import Lock
@@ -79,8 +80,8 @@ def test_a_problem_ends_the_app_with_one_message(root: Path, bare: dict[str, str
 @pytest.mark.parametrize(
     ("contexts", "problem"),
     [
-        ({}, "the context env is missing; add -c env=NAME, known are demo, dev, prod"),
-        ({"env": "staging"}, "there is no environment 'staging', known are demo, dev, prod"),
+        ({}, "the context env is missing; add -c env=NAME, known are demo, dev"),
+        ({"env": "nowhere"}, "there is no environment 'nowhere', known are demo, dev"),
         ({"env": "dev", "stage": "endpoint"}, "the context stage is 'endpoint', allowed are artifacts, all"),
         ({"env": "dev", "lock": "nowhere.json"}, "there is no lock nowhere.json"),
     ],
@@ -116,6 +117,13 @@ def test_the_first_stage_needs_no_lock() -> None:
     assert [stack.node.id for stack in app.node.children if stack.node.id.startswith("Semif")] == [
         "Semif-dev-Artifacts"
     ]
+
+
+def test_a_finding_of_cdk_nag_stops_the_synthesis(tmp_path: Path) -> None:
+    app = build(load_environment("demo"), None, app=App(analytics_reporting=False, outdir=str(tmp_path)))
+    s3.Bucket(app.node.find_child("Semif-demo-Artifacts"), "Open")
+    with pytest.raises(RuntimeError, match="AwsSolutions-S1"):
+        app.synth()
 
 
 def test_no_stack_imports_from_another(templates: dict[str, Templates]) -> None:
