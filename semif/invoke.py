@@ -116,7 +116,8 @@ def _answer_error(status: int, raw: bytes) -> AnswerError:
     except ValidationError:
         text = " ".join(raw.decode(errors="replace").split())[:300]
         return AnswerError(f"the container answered {status}: {text or 'no text'}", status=status, body=None)
-    at = f" at {body.error.path}" if body.error.path else ""
+    path = body.error.path
+    at = f" at {path}" if path and path not in body.error.message else ""
     again = f"; try again in {body.retry_after_seconds:g} s" if body.retry_after_seconds is not None else ""
     line = f"the container answered {status} {body.error.code}{at}: {body.error.message}{again}"
     return AnswerError(line, status=status, body=body)

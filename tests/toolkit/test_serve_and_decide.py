@@ -1,0 +1,152 @@
+"""`semif serve` and `semif decide --url`: the real command lines over real HTTP, on the embedded model."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from semif.cli import main
+from semif.project import project_root
+
+EXAMPLES = sorted((project_root() / "examples").glob("*.json"))
+SEMIF = [sys.executable, "-m", "semif"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/ping")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The embedded model, served as a person would; a clean end on SIGTERM is part of the deal."""
+    port = free_port()
+    log = tmp_path_factory.mktemp("serve") / "log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [*SEMIF, "serve", "embedded", "--port", str(port)],
+            env={**os.environ, "SEMIF_STREAMS": "2"},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        while not is_ready(port):
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        status = server.wait(60)
+    assert status == 0, log.read_text()
+    assert f"semif decide --url http://127.0.0.1:{port}" in log.read_text()
+
+
+def decide(*arguments: str, text: str | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["decide", *arguments], input=text)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_every_example_is_answered_with_probabilities(url: str, example: Path) -> None:
+    status, output, _ = decide("--url", url, str(example), "--json")
+    assert status == 0
+    reply = json.loads(output)
+    request = json.loads(example.read_bytes())
+    decisions = request.get("decisions") or [request["decision"]]
+    results = reply.get("results") or [reply["result"]]
+    for decision, result in zip(decisions, results, strict=True):
+        assert result["option_ids"] == [option["id"] for option in decision["options"]]
+        assert sum(result["probabilities"]) == pytest.approx(1)
+
+
+def test_the_bars_name_question_and_options(url: str) -> None:
+    status, output, _ = decide("--url", url, str(project_root() / "examples" / "routing.json"))
+    assert status == 0
+    assert output.startswith("ticket-4711: Which team should handle this ticket?")
+    assert all(option in output for option in ("billing", "shipping", "technical", "█", " %"))
+
+
+def test_a_lone_decision_comes_from_standard_input(url: str) -> None:
+    decision = {"id": "a", "state": "s", "question": "q", "options": [{"id": "x"}, {"id": "y"}]}
+    status, output, _ = decide("--url", url, "-", "--json", text=json.dumps(decision))
+    assert status == 0
+    assert json.loads(output)["result"]["id"] == "a"
+
+
+def test_the_adapters_refusal_is_one_line(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.json"
+    file.write_text('{"id": "a", "state": "s", "question": "q", "options": [{"id": "x"}], "hue": "mauve"}')
+    status, output, error = decide("--url", url, str(file))
+    assert status == 1
+    assert output == ""
+    assert error.startswith("semif: the container answered 400 invalid_request")
+    assert error.count("\n") == 1
+    assert "mauve" not in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ((), 2, "give ENV and FILE, or --url URL and FILE"),
+        (("demo",), 2, "give ENV and FILE"),
+        (("demo", "a.json", "--url", "http://127.0.0.1"), 2, "give ENV and FILE"),
+        (("a.json", "--url", "http://127.0.0.1", "--local"), 2, "give one"),
+        (("demo", "/nowhere/a.json"), 1, "semif: cannot read /nowhere/a.json: no such file or directory"),
+        (("nothing", "-"), 1, "semif: there is no environment"),
+    ],
+)
+def test_wrong_usage_is_2_and_a_failure_1(arguments: tuple[str, ...], status: int, message: str) -> None:
+    found, _, error = decide(*arguments, text="{}")
+    assert found == status
+    assert message in error
+
+
+def serve(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*SEMIF, "serve", *arguments], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_a_taken_port_and_a_missing_model_are_told_before_anything_is_loaded(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        busy = serve("embedded", "--port", port)
+    assert (busy.returncode, busy.stdout) == (1, "")
+    assert busy.stderr == (
+        f"semif: 127.0.0.1:{port} cannot be listened on: address already in use; choose another --port\n"
+    )
+    absent = serve(str(tmp_path / "absent.gguf"), "--port", str(free_port()))
+    assert absent.returncode == 1
+    assert "absent.gguf is not a file" in absent.stderr
+
+
+def test_a_gguf_that_is_none_is_refused_by_the_adapter_in_one_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.gguf"
+    page.write_text("<!DOCTYPE html>")
+    refused = serve(str(page), "--port", str(free_port()))
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
