@@ -2,12 +2,14 @@
 
 import asyncio
 import http.client
+import importlib.util
 import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,13 +114,17 @@ class HttpServer:
             app, http="httptools", ws="none", lifespan="on", log_config=None, access_log=False
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run)
+        self._running = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
 
-    def _run(self) -> None:
-        asyncio.run(self._server.serve(sockets=[self._listener]))
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._running.set()
+        await self._server.serve(sockets=[self._listener])
 
     def __enter__(self) -> "HttpServer":
         self._thread.start()
+        assert self._running.wait(30)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -127,9 +133,8 @@ class HttpServer:
         self._listener.close()
 
     def wait_ready(self) -> "HttpServer":
-        """Ask `/ping` until it says 200; the model is then loaded."""
-        while self.request("GET", "/ping").status != 200:
-            assert self.worker.state == "loading"
+        """Wait until the model is loaded."""
+        asyncio.run_coroutine_threadsafe(self.worker.wait_loaded(), self._loop).result(300)
         return self
 
     def connect(self) -> http.client.HTTPConnection:
@@ -162,7 +167,7 @@ class HttpServer:
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run something on the server's event loop, as a signal handler would."""
-        self._server.servers[0].get_loop().call_soon_threadsafe(callback)
+        self._loop.call_soon_threadsafe(callback)
 
 
 StartServer = Callable[..., HttpServer]
@@ -170,12 +175,19 @@ StartServer = Callable[..., HttpServer]
 
 @contextmanager
 def servers() -> Iterator[StartServer]:
-    """Start servers that end together: `start(engine, **settings)`, ready when it returns."""
+    """Start servers that end together: `start(engine, **settings)`, ready when it returns.
+
+    The engine is scripted, or what `load` returns.
+    """
     with ExitStack() as started:
 
-        def start(engine: ScriptedEngine | None = None, **settings: Any) -> HttpServer:
+        def start(
+            engine: ScriptedEngine | None = None,
+            load: Callable[[], ScoringEngine] | None = None,
+            **settings: Any,
+        ) -> HttpServer:
             chosen = engine or ScriptedEngine()
-            server = started.enter_context(HttpServer(lambda: chosen, **settings)).wait_ready()
+            server = started.enter_context(HttpServer(load or (lambda: chosen), **settings)).wait_ready()
             server.engine = chosen
             return server
 
@@ -209,6 +221,15 @@ def start_loading_server() -> Iterator[Callable[[], tuple[HttpServer, Callable[[
             return started.enter_context(HttpServer(load)), finish.set
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def library_dir() -> str:
+    """Folder of the prebuilt libllama that the tests run on."""
+    spec = importlib.util.find_spec("xllamacpp")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(Path(spec.origin).parent)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What goes in: bodies good and bad, over real HTTP. The engine is scripted: none of it depends on weights."""
+"""What goes in: bodies good and bad, over real HTTP. The engine is scripted; nothing here needs weights."""
 
 import json
 from collections.abc import Callable

@@ -1,0 +1,226 @@
+"""The adapter as a process, started as SageMaker starts it: exit statuses, signals, log lines."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semif_adapter.settings import Settings
+
+Document = dict[str, Any]
+
+# An engine that waits: for a line on standard input before it has loaded, and for another before each answer.
+WAITING_ENGINE = """
+import sys
+from semif_adapter.server import serve
+from semif_adapter.settings import Settings
+import importlib.util, os
+
+spec = importlib.util.spec_from_file_location("support", os.environ["SUPPORT"])
+support = importlib.util.module_from_spec(spec)
+sys.modules["support"] = support
+spec.loader.exec_module(support)
+
+def wait(*_):
+    print("waiting", flush=True)
+    sys.stdin.readline()
+
+def load():
+    wait()
+    return support.ScriptedEngine(wait)
+
+finished = serve(Settings.from_env({k: v for k, v in os.environ.items() if k.startswith("SEMIF_")}), load)
+sys.stderr.flush()
+os._exit(0 if finished else 1)
+"""
+
+
+class Adapter:
+    """One adapter process on a free port of 127.0.0.1."""
+
+    def __init__(self, command: list[str], **variables: str) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SEMIF_")}
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            env=kept | {"SEMIF_HOST": "127.0.0.1", "SEMIF_PORT": str(self.port)} | variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> "Adapter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def request(self, method: str, path: str, document: Document | None = None) -> tuple[int, Document]:
+        """Status and body; status 0 where nobody listens."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        body = None if document is None else json.dumps(document)
+        try:
+            connection.request(method, path, body, {"content-type": "application/json"})
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        except ConnectionError:
+            return 0, {}
+        finally:
+            connection.close()
+
+    def ask(self, document: Document) -> tuple[int, Document]:
+        return self.request("POST", "/invocations", document)
+
+    def ping(self) -> int:
+        return self.request("GET", "/ping")[0]
+
+    def go_on(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def wait_for_line(self, line: str) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().strip() == line
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the process to end by itself; its exit status and what it logged."""
+        _, log = self.process.communicate(timeout=60)
+        return self.process.returncode, log
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Adapter]]:
+    """Start adapters that are gone when the test ends."""
+    with ExitStack() as started:
+        yield lambda *command, **variables: started.enter_context(Adapter([*command], **variables))
+
+
+@pytest.fixture
+def waiting(start: Callable[..., Adapter]) -> Adapter:
+    """An adapter whose engine is loading, until `go_on`."""
+    adapter = start("-c", WAITING_ENGINE, SUPPORT=str(Path(__file__).with_name("conftest.py")))
+    adapter.wait_for_line("waiting")
+    return adapter
+
+
+def test_without_settings_it_listens_where_sagemaker_asks() -> None:
+    settings = Settings.from_env({})
+    assert (settings.host, settings.port) == ("0.0.0.0", 8080)
+
+
+@pytest.mark.parametrize("arguments", [["train"], ["serve", "now"], ["--help"]])
+def test_an_unknown_argument_is_a_usage_error(start: Callable[..., Adapter], arguments: list[str]) -> None:
+    status, log = start("-m", "semif_adapter", *arguments).end()
+    assert status >= 64
+    assert log.count("\n") == 1
+    assert "the only one is serve" in log
+
+
+@pytest.mark.parametrize("arguments", [["serve"], []])
+def test_a_missing_model_ends_the_process_with_one_line(
+    start: Callable[..., Adapter], tmp_path: Path, arguments: list[str]
+) -> None:
+    adapter = start("-m", "semif_adapter", *arguments, SEMIF_GGUF=str(tmp_path / "no.gguf"))
+    pings = set()
+    while adapter.process.poll() is None:
+        pings.add(adapter.ping())
+    status, log = adapter.end()
+    assert 1 <= status < 64
+    errors = [line for line in log.splitlines() if not line.startswith("INFO ")]
+    assert len(errors) == 1
+    assert errors[0].startswith("semif_adapter: cannot start: ")
+    assert "no.gguf" in errors[0]
+    assert pings <= {0, 503}
+
+
+def test_a_truncated_model_never_gets_ready(
+    start: Callable[..., Adapter], tmp_path: Path, embedded_gguf: Path, library_dir: str
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    with embedded_gguf.open("rb") as whole:
+        broken.write_bytes(whole.read(8_000_000))
+    adapter = start("-m", "semif_adapter", "serve", SEMIF_GGUF=str(broken), SEMIF_LIBRARY_DIR=library_dir)
+    pings = set()
+    while adapter.process.poll() is None:
+        pings.add(adapter.ping())
+    status, log = adapter.end()
+    assert 1 <= status < 64
+    assert "cannot start: " in log.splitlines()[-1]
+    assert "Traceback" not in log
+    assert pings <= {0, 503}
+
+
+def test_a_wrong_setting_is_named(start: Callable[..., Adapter]) -> None:
+    status, log = start("-m", "semif_adapter", "serve", SEMIF_STREAMS="1", SEMIF_THREDS="2").end()
+    assert 1 <= status < 64
+    assert log.count("\n") == 1
+    assert "SEMIF_STREAMS=1" in log
+    assert "SEMIF_THREDS" in log
+
+
+def test_a_port_in_use_is_named(start: Callable[..., Adapter], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        status, log = start("-m", "semif_adapter", "serve", SEMIF_PORT=port).end()
+    assert 1 <= status < 64
+    assert log.count("\n") == 1
+    assert f"cannot listen on 127.0.0.1 port {port}" in log
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_finishes_the_running_decision_and_exits_0(
+    waiting: Adapter, decision: Document, number: signal.Signals
+) -> None:
+    waiting.go_on()
+    while waiting.ping() != 200:
+        pass
+    with ThreadPoolExecutor() as callers:
+        running = callers.submit(waiting.ask, {"decision": decision})
+        waiting.wait_for_line("waiting")
+        waiting.process.send_signal(number)
+        while waiting.ping() == 200:
+            pass
+        status, reply = waiting.ask({"decision": decision})
+        assert (status, reply["error"]["code"]) == (503, "draining")
+        assert waiting.process.poll() is None
+        waiting.go_on()
+        assert running.result()[0] == 200
+    status, log = waiting.end()
+    assert status == 0
+    assert "Traceback" not in log
+
+
+def test_a_stop_while_the_model_loads_exits_0(waiting: Adapter) -> None:
+    assert waiting.ping() == 503
+    waiting.process.send_signal(signal.SIGTERM)
+    status, log = waiting.end()
+    assert status == 0
+    assert "Traceback" not in log
+
+
+def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
+    assert [waiting.ping() for _ in range(10)] == [503] * 10
+    waiting.go_on()
+    while waiting.ping() != 200:
+        pass
+    assert [waiting.ping() for _ in range(100)] == [200] * 100
+    assert waiting.ask({})[0] == 400
+    waiting.process.send_signal(signal.SIGTERM)
+    _, log = waiting.end()
+    states = [line.rpartition(": ")[2] for line in log.splitlines() if ": state: " in line]
+    assert states == ["ready", "draining"]
+    assert len(log.splitlines()) == len(states) + 1  # and the model's name
