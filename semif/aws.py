@@ -11,6 +11,7 @@ import boto3
 import botocore.exceptions as boto_errors
 import botocore.session
 from botocore.config import Config
+from s3transfer.exceptions import RetriesExceededError
 
 from semif.errors import SemifError
 
@@ -142,7 +143,7 @@ def aws_errors() -> Iterator[None]:
     """Turn every failure of botocore into a SemifError of one line that says what to do."""
     try:
         yield
-    except (boto_errors.BotoCoreError, boto_errors.ClientError) as error:
+    except (boto_errors.BotoCoreError, boto_errors.ClientError, RetriesExceededError) as error:
         raise SemifError(describe(error)) from error
 
 

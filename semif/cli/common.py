@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 import click
+from rich import progress as rich
+from rich.console import Console
 
 from semif.progress import Progress
 
@@ -49,9 +51,6 @@ def progress_on_stderr() -> Iterator[Progress]:
 
 @contextmanager
 def _bars() -> Iterator[Progress]:
-    from rich import progress as rich  # noqa: PLC0415 - a fifth of a second, and `--help` needs none
-    from rich.console import Console  # noqa: PLC0415
-
     columns = (
         rich.TextColumn("{task.description}"),
         rich.BarColumn(),

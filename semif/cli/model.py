@@ -3,6 +3,8 @@
 import click
 
 from semif.cli.common import json_option, print_json, progress_on_stderr
+from semif.packaging.build import build_model
+from semif.presets import load_preset, preset_names
 
 
 @click.group()
@@ -14,8 +16,6 @@ def command() -> None:
 @json_option
 def list_models(as_json: bool) -> None:
     """List the presets of models/."""
-    from semif.presets import load_preset, preset_names  # noqa: PLC0415 - keeps `--help` quick
-
     presets = [load_preset(name) for name in preset_names()]
     if as_json:
         print_json({"presets": [preset.model_dump(mode="json") for preset in presets]})
@@ -45,9 +45,6 @@ def build(preset: str, output: str, as_json: bool) -> None:
       semif model build embedded --output build/
       semif model build qwen3.5-4b --output s3://my-bucket/models
     """
-    from semif.packaging.build import build_model  # noqa: PLC0415 - keeps `--help` quick
-    from semif.presets import load_preset  # noqa: PLC0415
-
     with progress_on_stderr() as progress:
         built = build_model(load_preset(preset), output, progress)
     if as_json:

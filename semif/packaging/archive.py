@@ -136,10 +136,11 @@ def _add_member(packer: _Packer, path: Path, member: Member, progress: Progress)
             if done > member.bytes:
                 break
             progress("pack", done, member.bytes)
-    if (done, digest.hexdigest()) != (member.bytes, member.sha256):
+    sha256 = digest.hexdigest()
+    if (done, sha256) != (member.bytes, member.sha256):
         raise MismatchError(
-            f"{path} changed while it was packed: got {done:,} bytes with SHA-256 {digest.hexdigest()}, pinned "
-            f"are {member.bytes:,} bytes with SHA-256 {member.sha256}; build again"
+            f"{path} changed while it was packed: got {done:,} bytes with SHA-256 {sha256}, pinned are"
+            f" {member.bytes:,} bytes with SHA-256 {member.sha256}; build again"
         )
 
 

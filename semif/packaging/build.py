@@ -10,7 +10,7 @@ from semif.packaging.archive import ARCHIVE_FILE, Archive, replacing, write_arch
 from semif.packaging.publish import find_published, publish
 from semif.presets import Preset
 from semif.progress import Progress, silent
-from semif.s3_uri import S3Uri
+from semif.s3 import S3Uri
 from semif.sources import fetch
 from semif.sources.cache import cache_root
 from semif_adapter.manifest import MANIFEST_FILE

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boto3.s3.transfer import TransferConfig
-from botocore.exceptions import ClientError
 
 from semif.aws import aws_errors
 from semif.errors import SemifError
 from semif.packaging.archive import Archive
 from semif.progress import Progress, silent
-from semif.s3_uri import S3Uri
+from semif.s3 import S3Uri, head
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -41,14 +40,9 @@ def find_published(client: "S3Client", uri: S3Uri, manifest_sha256: str) -> Publ
 
     Raises SemifError where the object there does not say that it is the archive of this manifest.
     """
-    try:
-        with aws_errors():
-            found = client.head_object(Bucket=uri.bucket, Key=uri.key)
-    except SemifError as error:
-        cause = error.__cause__
-        if isinstance(cause, ClientError) and cause.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
-            return None
-        raise
+    found = head(client, uri)
+    if found is None:
+        return None
     metadata = found["Metadata"]
     if metadata.get(MANIFEST_METADATA) != manifest_sha256 or ARCHIVE_METADATA not in metadata:
         raise SemifError(
@@ -75,9 +69,9 @@ def publish(
             )
         return found
     metadata = {ARCHIVE_METADATA: archive.sha256, MANIFEST_METADATA: manifest_sha256}
-    with aws_errors():
-        client.upload_file(
-            str(archive.path),
+    with aws_errors(), archive.path.open("rb") as file:
+        client.upload_fileobj(
+            file,
             uri.bucket,
             uri.key,
             ExtraArgs={"Metadata": metadata, "ContentType": "application/gzip"},

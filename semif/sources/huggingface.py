@@ -16,7 +16,8 @@ TIMEOUT = urllib3.Timeout(connect=10, read=60)
 RETRIES = urllib3.Retry(
     total=5, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), raise_on_status=False
 )
-BLOCK = 1 << 20
+BLOCK = 1 << 16
+"""Bytes; what a broken connection loses is at most this."""
 MAX_BROKEN_READS = 5
 
 PROBLEMS = {
@@ -33,19 +34,18 @@ def download(pin: ModelPin, target: Path, progress: Progress, *, hub: str = HUB)
     came, unless it cannot be a part of the pinned file.
     """
     url = f"{hub}/{pin.source.removeprefix('hf://')}/resolve/{pin.revision}/{pin.file}"
-    pool, broken = _pool(url), 0
-    while (have := _size(target)) != pin.bytes:
-        try:
-            _continue(pool, url, pin, target, progress)
-        except urllib3.exceptions.MaxRetryError as error:
-            reason = str(error.reason or error)[:200]
-            raise SemifError(f"{url} cannot be reached: {reason}; check the network and the proxy") from None
-        except urllib3.exceptions.HTTPError as error:
-            broken = 0 if _size(target) > have else broken + 1
-            if broken == MAX_BROKEN_READS:
-                raise SemifError(
-                    f"{url} broke off {broken} times in a row: {error}; try again later"
-                ) from None
+    broken = 0
+    with _pool(url) as pool:
+        while (have := _size(target)) != pin.bytes:
+            try:
+                _continue(pool, url, pin, target, progress)
+            except urllib3.exceptions.MaxRetryError as error:
+                reason = str(error.reason or error)[:200]
+                raise SemifError(f"{url} cannot be reached: {reason}; check network and proxy") from None
+            except urllib3.exceptions.HTTPError as error:
+                broken = 0 if _size(target) > have else broken + 1
+                if broken == MAX_BROKEN_READS:
+                    raise SemifError(f"{url} broke off {broken} times in a row: {error}") from None
 
 
 def _continue(pool: urllib3.PoolManager, url: str, pin: ModelPin, target: Path, progress: Progress) -> None:

@@ -1,0 +1,106 @@
+"""How fast the archive is packed: against `tar czf`, against SHA-256 alone, on the embedded model.
+
+`python -m bench.packing` prints a table, writes the same as JSON to `.semif/bench/packing.json`, and ends with
+status 1 where packing is not ten times as fast as `tar czf`. Every round measures all of them in turn, so that
+they share the machine's moods; the medians of the rounds are compared.
+"""
+
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from semif.packaging.archive import ARCHIVE_FILE, write_archive
+from semif.presets import load_preset
+from semif.project import project_root
+from semif.sources import fetch
+
+ROUNDS = 5
+BAR = 10.0
+"""Times the speed of `tar czf`."""
+
+
+def main() -> int:
+    """Measure, report; the exit status."""
+    preset = load_preset("embedded")
+    gguf = fetch(preset)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        archive = folder / ARCHIVE_FILE
+        cases: dict[str, Callable[[], object]] = {
+            "semif model build": lambda: write_archive(preset.manifest(), gguf, archive),
+            "tar czf": lambda: run(["tar", "czf", str(archive), "-C", str(gguf.parent), gguf.name]),
+            "tar cf": lambda: run(["tar", "cf", str(archive), "-C", str(gguf.parent), gguf.name]),
+            "SHA-256 alone": lambda: sha256(gguf),
+        }
+        seconds: dict[str, list[float]] = {case: [] for case in cases}
+        size: dict[str, int] = {}
+        for _ in range(ROUNDS):
+            for case, work in cases.items():
+                archive.unlink(missing_ok=True)
+                began = time.perf_counter()
+                work()
+                seconds[case].append(time.perf_counter() - began)
+                if archive.exists():
+                    size[case] = archive.stat().st_size
+    report = make_report(preset.model.bytes, seconds, size)
+    write(report)
+    return 0 if report["times_tar_czf"] >= BAR else 1
+
+
+def run(command: list[str]) -> None:
+    """Run to the end; a failure is one of the benchmark."""
+    subprocess.run(command, check=True)
+
+
+def sha256(path: Path) -> str:
+    """Of the whole file, as the standard library does it best."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def make_report(model_bytes: int, seconds: dict[str, list[float]], size: dict[str, int]) -> dict[str, object]:
+    """Medians and ratios. Speeds are MB/s of model; `ratio` is archive over model."""
+    median = {case: statistics.median(times) for case, times in seconds.items()}
+    return {
+        "model_bytes": model_bytes,
+        "cpus": len(os.sched_getaffinity(0)),
+        "rounds": ROUNDS,
+        "cases": {
+            case: {
+                "median_seconds": round(median[case], 4),
+                "mb_per_second": round(model_bytes / median[case] / 1e6, 1),
+                "ratio": round(size[case] / model_bytes, 4) if case in size else None,
+            }
+            for case in seconds
+        },
+        "times_tar_czf": round(median["tar czf"] / median["semif model build"], 1),
+        "of_sha256_speed": round(median["SHA-256 alone"] / median["semif model build"], 2),
+        "bar_times_tar_czf": BAR,
+    }
+
+
+def write(report: dict[str, object]) -> None:
+    """The table on stdout, the JSON in the project's folder."""
+    print(f"{'case':20} {'median s':>9} {'MB/s':>9} {'ratio':>7}")
+    cases: dict[str, dict[str, float | None]] = report["cases"]  # type: ignore[assignment]
+    for case, row in cases.items():
+        ratio = "" if row["ratio"] is None else f"{row['ratio']:.3f}"
+        print(f"{case:20} {row['median_seconds']:9.3f} {row['mb_per_second']:9.1f} {ratio:>7}")
+    print(
+        f"packing is {report['times_tar_czf']} times as fast as tar czf (bar: {BAR:g}), "
+        f"and {report['of_sha256_speed']} of the speed of hashing alone"
+    )
+    path = project_root() / ".semif" / "bench" / "packing.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
