@@ -63,7 +63,8 @@ def _inputs(app: App) -> tuple[Environment, Lock | None]:
         return environment, None
     path = Path(app.node.try_get_context("lock") or lock_path(name))
     lock = read_lock(path)
-    check_lock(lock, environment, load_preset(environment.model.preset).manifest(), source=path)
+    manifest = load_preset(environment.model.preset).manifest()
+    check_lock(lock, environment, manifest, source=path, base=base_image(environment.accelerator))
     return environment, lock
 
 

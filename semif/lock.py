@@ -179,12 +179,25 @@ def write_lock(path: Path, lock: Lock) -> None:
         raise
 
 
-def check_lock(lock: Lock, environment: Environment, manifest: ModelManifest, *, source: str | Path) -> None:
+def check_lock(
+    lock: Lock,
+    environment: Environment,
+    manifest: ModelManifest,
+    *,
+    source: str | Path,
+    base: ImageRef | None = None,
+) -> None:
     """Check that `lock` is of this environment and holds its model; `manifest` is that of the preset.
 
-    Raises ProblemsError with all problems at once; `source` names the lock in the message.
+    `base` is the container that the environment's image must extend; without it any will do. Raises
+    ProblemsError with all problems at once; `source` names the lock in the message.
     """
     found = list(_mismatches(lock, environment, manifest))
+    if base is not None and isinstance(lock.image, BuiltImage) and lock.image.base != base:
+        found.append(
+            f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
+            f"{environment.accelerator}; run `semif build {environment.name}`"
+        )
     if found:
         raise ProblemsError(source, found)
 

@@ -14,6 +14,7 @@ from aws_cdk import App
 from aws_cdk import aws_s3 as s3
 
 from cdk_app.app import build, compose
+from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
 from semif.errors import SemifError
 from semif.lock import Lock
@@ -23,6 +24,7 @@ Templates = dict[str, Any]
 Synth = Callable[[Environment, Lock | None], Templates]
 ExampleLock = Callable[[Environment], Lock]
 HASH = "c" * 64
+CPU_BASE = str(base_image("cpu"))
 
 
 @pytest.fixture
@@ -98,6 +100,11 @@ def test_contexts_that_are_refused(contexts: dict[str, str], problem: str) -> No
         ("semif-dev-example@sha256:", "semif-dev-example:latest@sha256:", "has a tag beside its digest"),
         ('"manifest_sha256": "', '"manifest_sha256": "0', "model.manifest_sha256"),
         ('"preset": "qwen3.5-4b"', '"preset": "qwen3.5-2b"', "model.preset is 'qwen3.5-2b'"),
+        (
+            CPU_BASE,
+            CPU_BASE[:-1] + ("0" if CPU_BASE[-1] != "0" else "1"),
+            "image.base is 'public.ecr.aws/deep",
+        ),
         ("111122223333.dkr", "444455556666.dkr", "image.uri is in '444455556666.dkr.ecr"),
     ],
 )
