@@ -110,7 +110,7 @@ def _announced(context: Context, state: Path) -> Iterator[None]:
 
 
 def _wait_for_end_of_input(stop: threading.Event) -> None:
-    while sys.stdin.buffer.read(65536):
+    while os.read(0, 65536):  # not sys.stdin, whose lock this thread would hold at the interpreter's end
         pass
     stop.set()
 

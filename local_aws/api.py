@@ -1,4 +1,4 @@
-"""Calls as botocore knows them: requests and replies of the extended operations are checked against its models."""
+"""Calls as botocore knows them: requests and replies of the extended operations are checked by its models."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +33,7 @@ def service_model(service: str) -> ServiceModel:
 
 
 def call(service: str, operation: str, implementation: Operation, params: Params) -> Params:
-    """Run one operation; raises ApiError for a request, ReplyError for a reply that botocore's model refuses."""
+    """Run one operation; raises ApiError for a request that the model refuses, ReplyError for a reply."""
     model = service_model(service).operation_model(operation)
     if model.input_shape is not None and (wrong := problems(model.input_shape, params)):
         code = "InvalidInputException" if service == "codebuild" else "ValidationException"
@@ -46,13 +46,15 @@ def call(service: str, operation: str, implementation: Operation, params: Params
 def check_reply(service: str, operation: str, reply: Params) -> None:
     """Raise ReplyError unless `reply` is what botocore's model says the operation returns."""
     shape = service_model(service).operation_model(operation).output_shape
-    wrong = problems(shape, reply) if shape is not None else [f"{name}: unknown" for name in reply]
+    # AWS replies with empty lists also where its model says that a list has a member.
+    told = {name: value for name, value in reply.items() if value != []}
+    wrong = problems(shape, told) if shape is not None else [f"{name}: unknown" for name in told]
     if wrong:
         raise ReplyError(f"{service} {operation} would reply what AWS cannot: {'; '.join(wrong)}")
 
 
 def problems(shape: Shape, value: Any) -> list[str]:
-    """Everything that keeps `value` from being of `shape`: types, unknown and missing members, enums, ranges."""
+    """Everything that keeps `value` from being of `shape`: types, members, enums, ranges."""
     report = ParamValidator().validate(value, shape)
     if report.has_errors():
         return str(report.generate_report()).splitlines()
@@ -91,7 +93,7 @@ def _range_problem(shape: Shape, measure: float, path: str) -> Iterator[str]:
 
 
 def from_cloudformation(shape: Shape, value: Any, path: str = "") -> Any:
-    """The API's form of a resource property: CloudFormation spells members in its own case and scalars as text.
+    """The API's form of a resource property: CloudFormation has its own case of names, and scalars as text.
 
     Raises ApiError naming the first property that the API's shape does not have.
     """

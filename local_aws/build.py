@@ -29,7 +29,7 @@ PASSED_ON = (
     "NO_PROXY",
     "SSL_CERT_FILE",
 )
-"""Beside PIP_*: what a build on this machine needs to reach the package index that its user has configured."""
+"""Beside PIP_*: what a build on this machine needs to reach the package index that its user configured."""
 
 
 class PhaseFailedError(Exception):
@@ -133,7 +133,7 @@ class Build:
     def _run_phases(self, folder: Path) -> None:
         self._enter("PROVISIONING")
         if self._settings["environment"].get("privilegedMode"):
-            # Privileged mode is what CodeBuild needs for Docker, and only projects that build images ask for it.
+            # CodeBuild needs privileged mode for Docker, and only projects that build images ask for it.
             self._leave(PhaseFailedError("NO_CONTAINER_ENGINE", NO_CONTAINER_ENGINE))
             return
         self._leave()
@@ -168,7 +168,7 @@ class Build:
             shell.close()
 
     def _run_commands(self, shell: BuildShell, buildspec: Buildspec) -> None:
-        """CodeBuild's transitions: a failed install or pre_build ends the build, a failed build only itself."""
+        """CodeBuild's transitions: a failed install or pre_build ends all, a failed build only itself."""
         for name in PHASES:
             phase = buildspec.phases.get(name, Phase())
             self._enter(name.upper())
@@ -230,7 +230,7 @@ class Build:
             raise PhaseFailedError("YAML_FILE_ERROR", str(error)) from error
 
     def _environment(self, buildspec: Buildspec, source: Path) -> dict[str, str]:
-        """Later wins: this machine's, the AWS of the build, the buildspec's, the project's and the request's."""
+        """Later wins: this machine's, the buildspec's, the project's, the request's, CodeBuild's own."""
         machine = {
             name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("PIP_")
         }

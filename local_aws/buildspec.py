@@ -1,4 +1,4 @@
-"""The part of CodeBuild's buildspec 0.2 that runs here; whatever else a buildspec asks for is refused by name.
+"""The part of CodeBuild's buildspec 0.2 that runs here; whatever else one asks for is refused by name.
 
 Format: https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html
 """

@@ -1,6 +1,6 @@
-"""Runs a change set or a deletion on moto's stacks: in the background, in dependency order, with events and reasons.
+"""Runs change sets and deletions on moto's stacks: in the background, in order, with events and reasons.
 
-Moto itself runs them inside the HTTP request, forgets a stack whose deletion failed, and tells no reason when a
+Moto runs them inside the HTTP request, forgets a stack whose deletion failed, and tells no reason when a
 resource fails. A failed creation is rolled back here; a failed update is not: the stack stays UPDATE_FAILED.
 """
 
@@ -37,9 +37,9 @@ def start_deletion(backend: CloudFormationBackend, stack: Stack) -> None:
     _in_background(_delete, backend, stack)
 
 
-def move(stack: Stack, status: str, reason: str | None = None) -> None:
+def move(stack: Stack, status: str, reason: str = "") -> None:
     """Change the stack's status and tell it as an event."""
-    _event(stack, stack.name, stack.stack_id, "AWS::CloudFormation::Stack", status, reason)
+    _event(stack, stack.name, stack.stack_id, "AWS::CloudFormation::Stack", status, reason=reason)
     stack.status = status
 
 
@@ -48,7 +48,7 @@ def create_resource(
 ) -> Any:
     """Create one resource by calling `make`, after those of its DependsOn; raises StackFailedError.
 
-    A resource that another one refers to is created while `make` runs: moto's resource map makes what is asked for.
+    One that it refers to is created while `make` runs: moto's resource map makes what is asked for.
     """
     condition = resource.get("Condition")
     if condition and not resource_map.lazy_condition_map[condition]:
@@ -60,17 +60,19 @@ def create_resource(
     try:
         made = make()
     except StackFailedError:
-        _event(stack, name, "", kind, "CREATE_FAILED", "Resource creation cancelled")
+        _event(stack, name, "", kind, "CREATE_FAILED", reason="Resource creation cancelled")
         raise
     except Exception as error:
-        _event(stack, name, "", kind, "CREATE_FAILED", _reason(error))
+        _event(stack, name, "", kind, "CREATE_FAILED", reason=_reason(error))
         raise StackFailedError(name) from error
     _event(stack, name, made.physical_resource_id, kind, "CREATE_COMPLETE")
     return made
 
 
-def _in_background(steps: Callable[..., None], backend: CloudFormationBackend, stack: Stack, *rest: ChangeSet) -> None:
-    """Start the steps and wait a moment: most are done at once, and the CDK asks again only after five seconds."""
+def _in_background(
+    steps: Callable[..., None], backend: CloudFormationBackend, stack: Stack, *rest: ChangeSet
+) -> None:
+    """Start the steps and wait a moment: most are done at once, and the CDK asks again after five seconds."""
     thread = threading.Thread(target=_guarded, args=(steps, backend, stack, *rest), daemon=True)
     thread.start()
     thread.join(timeout=USUAL_SECONDS)
@@ -128,8 +130,8 @@ def _update(backend: CloudFormationBackend, stack: Stack, change_set: ChangeSet)
     stack._parse_template()
     resource_map._template = stack.template_dict
     resource_map.input_parameters = change_set.parameters
-    resource_map.load()
     resource_map._resource_json_map = {**old, **new}
+    resource_map.load()
     for name in _in_dependency_order(new):
         if name not in resource_map._parsed_resources:
             resource_map[name]
@@ -142,17 +144,18 @@ def _update(backend: CloudFormationBackend, stack: Stack, change_set: ChangeSet)
 
 def _update_resource(stack: Stack, name: str, resource: Json, changed: set[str]) -> None:
     resource_map, kind = stack.resource_map, resource["Type"]
-    before = resource_map[name].physical_resource_id
+    existing: Any = resource_map[name]
+    before = existing.physical_resource_id
     _event(stack, name, before, kind, "UPDATE_IN_PROGRESS")
     try:
-        updated = parsing.parse_and_update_resource(
+        updated: Any = parsing.parse_and_update_resource(
             name, resource, resource_map, resource_map._account_id, resource_map._region_name
         )
     except Exception as error:
-        _event(stack, name, before, kind, "UPDATE_FAILED", _reason(error))
+        _event(stack, name, before, kind, "UPDATE_FAILED", reason=_reason(error))
         raise StackFailedError(name) from error
     if updated is None:
-        _event(stack, name, before, kind, "UPDATE_FAILED", f"the local AWS cannot update {kind}")
+        _event(stack, name, before, kind, "UPDATE_FAILED", reason=f"the local AWS cannot update {kind}")
         raise StackFailedError(name)
     resource_map._parsed_resources[name] = updated
     if updated.physical_resource_id != before:
@@ -182,7 +185,7 @@ def _delete_resources(stack: Stack, names: list[str], *, keep: set[str]) -> None
             try:
                 resource_map._delete_resource(made, resource)
             except Exception as error:
-                _event(stack, name, physical_id, kind, "DELETE_FAILED", _reason(error))
+                _event(stack, name, physical_id, kind, "DELETE_FAILED", reason=_reason(error))
                 raise StackFailedError(name) from error
             _event(stack, name, physical_id, kind, "DELETE_COMPLETE")
         del resource_map._parsed_resources[name]
@@ -236,10 +239,8 @@ def _depends_on(resource: Json) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _event(
-    stack: Stack, name: str, physical_id: str, kind: str, status: str, reason: str | None = None
-) -> None:
-    event = Event(stack.stack_id, stack.name, name, physical_id, kind, status, reason, None)
+def _event(stack: Stack, name: str, physical_id: str, kind: str, status: str, *, reason: str = "") -> None:
+    event = Event(stack.stack_id, stack.name, name, physical_id, kind, status, reason or None, None)
     if stack.events:  # readers sort by time, which is told in milliseconds
         event.timestamp = max(event.timestamp, stack.events[-1].timestamp + timedelta(milliseconds=1))
     stack.events.append(event)

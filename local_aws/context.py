@@ -35,7 +35,7 @@ class Context:
         return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"
 
     def aws_environment(self) -> dict[str, str]:
-        """Variables that make a program talk to this AWS and to no other, whatever the user has configured."""
+        """Variables that make a program talk to this AWS and no other, whatever the user has configured."""
         return {
             **CREDENTIALS,
             "AWS_ENDPOINT_URL": self.endpoint_url,

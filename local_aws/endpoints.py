@@ -89,7 +89,7 @@ class SageMakerEndpoints:
         return {"EndpointArn": self._arn(name)}
 
     def update_endpoint(self, params: Params) -> Params:
-        """Start a host of another config beside the old one, which serves on until, or unless, that one is ready."""
+        """Start a host of another config beside the old one, which serves until that one is ready."""
         endpoint, config_name = self._find(params["EndpointName"]), params["EndpointConfigName"]
         if set(params) - {"EndpointName", "EndpointConfigName"}:
             raise refused("the local AWS updates endpoints in one way only, without a DeploymentConfig")
@@ -234,8 +234,9 @@ def _variant_summary(variant: dict[str, Any], container: dict[str, Any]) -> Para
 def _model_error(reply: ContainerReply, host: ModelHost) -> Invocation:
     original = reply.body.decode(errors="replace")
     side = "client" if 400 <= reply.status < 500 else "server"
+    told = f"Received {side} error ({reply.status}) from {host.variant_name}"
     error = {
-        "Message": f'Received {side} error ({reply.status}) from {host.variant_name} with message "{original}".',
+        "Message": f'{told} with message "{original}". See the log group in LogStreamArn.',
         "OriginalStatusCode": reply.status,
         "OriginalMessage": original,
         "LogStreamArn": host.log_stream_arn,

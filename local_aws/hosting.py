@@ -109,7 +109,7 @@ class ModelHost:
         def watch() -> None:
             code = process.wait()
             if not self._stopped.is_set():
-                report(f"the container ended with exit status {code}: {self._last_error_line}")
+                report(self._ended(code))
 
         threading.Thread(target=watch, daemon=True).start()
 
@@ -172,11 +172,14 @@ class ModelHost:
         self._read(self._process.stderr, is_error=True)
 
     def _local_settings(self) -> dict[str, str]:
-        """Where the container's fixed places lie on this machine; everything else is the Model's Environment."""
-        settings = Settings(
-            model_dir=self._model_folder, library_dir=_library_folder(), host=HOST, port=self._port
-        )
-        return settings.to_env()
+        """Where the container's fixed places lie on this machine; all else is the Model's Environment."""
+        places = {
+            "model_dir": self._model_folder,
+            "library_dir": _library_folder(),
+            "host": HOST,
+            "port": self._port,
+        }
+        return Settings.model_validate(places).to_env()
 
     def _read(self, pipe: IO[bytes], *, is_error: bool) -> None:
         def read() -> None:
@@ -198,9 +201,7 @@ class ModelHost:
             if self._process.poll() is not None:
                 for reader in self._readers:
                     reader.join()
-                raise HostingError(
-                    f"the container ended with exit status {self._process.returncode}: {self._last_error_line}"
-                )
+                raise HostingError(self._ended(self._process.returncode))
             if self._ping():
                 return
             if self._stopped.wait(0.1):
@@ -208,6 +209,9 @@ class ModelHost:
         raise HostingError(
             f"the container did not pass the ping health check within {limit} s: {self._last_error_line}"
         )
+
+    def _ended(self, status: int) -> str:
+        return f"the container ended with exit status {status}: {self._last_error_line}"
 
     def _ping(self) -> bool:
         connection = http.client.HTTPConnection(HOST, self._port, timeout=PING_SECONDS)

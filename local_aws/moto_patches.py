@@ -1,4 +1,4 @@
-"""Every patch of moto, and nothing else. Moto's inside changes from release to release: the version is pinned."""
+"""Every patch of moto, and nothing else. Moto's inside changes with each release: the version is pinned."""
 # Replacing methods is what this file is for, and mypy forbids it under each of these names:
 # mypy: disable-error-code="method-assign, assignment, attr-defined, arg-type"
 
@@ -73,21 +73,21 @@ def _check_region(context: Context, region: str) -> None:
 
 
 def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
-    """Let InvokeEndpoint reach the endpoint; moto answers with a canned body and takes the name from nowhere."""
+    """Let InvokeEndpoint reach the endpoint; moto answers with a canned body."""
     passed_on = ("Content-Type", "Accept", "X-Amzn-SageMaker-Custom-Attributes")
 
     def invoke_endpoint(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
         name = unquote(urlparse(self.uri).path.split("/")[2])
         headers = {name: self.headers[name] for name in passed_on if self.headers.get(name)}
-        body = self.raw_body if isinstance(self.raw_body, bytes) else str(self.raw_body).encode()
         try:
             _check_region(context, self.region)
-            reply = endpoints.invoke_endpoint(name, body, headers)
+            reply = endpoints.invoke_endpoint(name, self.body, headers)
         except ApiError as error:
             return _json_error(400, "ValidationError", error.message)
         return reply.status, {**reply.headers, "status": reply.status}, reply.body
 
     SageMakerRuntimeResponse.invoke_endpoint = invoke_endpoint
+    SageMakerRuntimeResponse.use_raw_body = True  # a body need not be text
 
 
 def know_resources(classes: Mapping[str, type[Resource]]) -> None:
@@ -148,22 +148,24 @@ def run_stacks_in_the_background() -> None:
     plan = CloudFormationBackend.create_change_set
 
     def create_change_set(
-        self: CloudFormationBackend, stack_name: str, change_set_name: str, template: str, parameters: Any,
-        description: str, change_set_type: str, **rest: Any,
-    ) -> tuple[str, str]:  # fmt: skip
+        self: CloudFormationBackend, stack_name: str, *, template: str, change_set_type: str, **rest: Any
+    ) -> tuple[str, str]:
+        Stack.parse_template(template)  # moto would make the stack first, and keep it without a template
         for stack in [one for one in self.stacks.values() if one.name == stack_name]:
             if change_set_type == "CREATE" and stack.status != "REVIEW_IN_PROGRESS":
                 raise AlreadyExistsException(f"Stack {stack_name} already exists")
             if stack.status == "REVIEW_IN_PROGRESS":
                 del self.stacks[stack.stack_id]
-        return plan(
-            self, stack_name, change_set_name, template, parameters, description, change_set_type, **rest
-        )
+            elif stack.status.endswith("_IN_PROGRESS"):
+                raise ValidationError(message=f"Stack {stack_name} is {stack.status} and can not be updated.")
+        return plan(self, stack_name, template=template, change_set_type=change_set_type, **rest)
 
     def execute_change_set(
-        self: CloudFormationBackend, change_set_name: str, stack_name: str | None = None
+        self: CloudFormationBackend,
+        change_set_name: str,
+        stack_name: str | None = None,  # noqa: ARG001 - moto passes it
     ) -> None:
-        change_set = self.describe_change_set(change_set_name)
+        change_set: Any = self.describe_change_set(change_set_name)
         del self.change_sets[change_set.change_set_id]
         cloudformation.start(self, self.stacks[change_set.stack_id], change_set)
 
@@ -174,11 +176,17 @@ def run_stacks_in_the_background() -> None:
                 del self.change_sets[change_set.change_set_id]
 
     def run_now(
-        self: CloudFormationBackend, kind: str, name: str, template: str, parameters: Any, **rest: Any
+        self: CloudFormationBackend, kind: str, name: str, *, template: str, parameters: Any, **rest: Any
     ) -> Stack:
         """CreateStack and UpdateStack: a change set that is executed at once."""
         change_set_id, stack_id = self.create_change_set(
-            name, "direct", template, parameters, "", kind, **rest
+            name,
+            change_set_name="direct",
+            change_set_type=kind,
+            template=template,
+            parameters=parameters,
+            description="",
+            **rest,
         )
         if self.change_sets[change_set_id].status == "FAILED":
             del self.change_sets[change_set_id]
@@ -186,19 +194,15 @@ def run_stacks_in_the_background() -> None:
         self.execute_change_set(change_set_id)
         return self.stacks[stack_id]
 
-    def create_stack(
-        self: CloudFormationBackend, name: str, template: str, parameters: Any,
-        notification_arns: Any = None, tags: Any = None, role_arn: Any = None, **_: Any,
-    ) -> Stack:  # fmt: skip
-        rest = {"notification_arns": notification_arns, "tags": tags, "role_arn": role_arn}
-        return run_now(self, "CREATE", name, template, parameters, **rest)
+    taken = ("template", "parameters", "notification_arns", "tags", "role_arn")
 
-    def update_stack(
-        self: CloudFormationBackend, name: str, template: str, role_arn: Any, parameters: Any, tags: Any
-    ) -> Stack:
+    def create_stack(self: CloudFormationBackend, name: str, **given: Any) -> Stack:
+        return run_now(self, "CREATE", name, **{key: given[key] for key in taken if key in given})
+
+    def update_stack(self: CloudFormationBackend, name: str, *, parameters: Any, **given: Any) -> Stack:
         stack = self.get_stack(name)
         resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
-        return run_now(self, "UPDATE", stack.name, template, resolved, role_arn=role_arn, tags=tags)
+        return run_now(self, "UPDATE", stack.name, parameters=resolved, **given)
 
     def delete_stack(self: CloudFormationBackend, name_or_stack_id: str) -> None:
         for stack in list(self.stacks.values()):
@@ -246,10 +250,9 @@ def complete_buckets() -> None:
     delete = FakeBucket.delete_from_cloudformation_json.__func__
 
     def create_bucket(
-        cls: type[FakeBucket], resource_name: str, cloudformation_json: Any, account_id: str, region_name: str,
-        **rest: Any,
-    ) -> FakeBucket:  # fmt: skip
-        bucket: FakeBucket = create(cls, resource_name, cloudformation_json, account_id, region_name, **rest)
+        cls: type[FakeBucket], resource_name: str, cloudformation_json: Any, *where: str, **rest: str
+    ) -> FakeBucket:
+        bucket: FakeBucket = create(cls, resource_name, cloudformation_json, *where, **rest)
         properties = cloudformation_json.get("Properties", {})
         if "VersioningConfiguration" in properties:
             bucket.versioning_status = properties["VersioningConfiguration"]["Status"]
@@ -279,5 +282,5 @@ def _truth(value: object) -> str:
 
 
 def enforce_no_policies() -> None:
-    """Keep bucket policies without applying them: nothing else of IAM is enforced here, and all is plain HTTP."""
+    """Keep bucket policies without applying them: no IAM is enforced here, and everything is plain HTTP."""
     FakeBucket.get_permission = lambda _self, _action, _resource: PermissionResult.NEUTRAL

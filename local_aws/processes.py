@@ -1,4 +1,4 @@
-"""Every process that the local AWS starts: adapters and build shells, in groups of their own, all ended with it."""
+"""Every process that the local AWS starts: adapters and build shells, in own groups, all ended with it."""
 
 import contextlib
 import os

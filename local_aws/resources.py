@@ -29,7 +29,7 @@ class Created:
 
 @dataclass(frozen=True)
 class ResourceType:
-    """How one type is created and deleted. Without `update` a change makes a new resource and deletes the old one."""
+    """How one type is made and deleted. Without `update` a change makes a new one, then deletes the old."""
 
     name: str
     create: Callable[[str, Params], Created]

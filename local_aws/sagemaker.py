@@ -47,7 +47,7 @@ class SageMakerRecords:
         return variant
 
     def container(self, model_name: str) -> dict[str, Any]:
-        """The container of a Model; raises ApiError for an unknown Model or one without exactly one container."""
+        """The container of a Model; raises ApiError for an unknown Model and for several containers."""
         model = self._models.get(model_name)
         containers = model.get("Containers") or [model.get("PrimaryContainer", {})]
         if len(containers) != 1:

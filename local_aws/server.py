@@ -1,6 +1,7 @@
 """The HTTP server: moto's application with our extensions, for programs on this machine only."""
 
 import logging
+import socket
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -41,7 +42,19 @@ def bind(port: int) -> BaseWSGIServer:
     """Listen on a loopback port, 0 for a free one; raises OSError where it is taken."""
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     application: Any = LocalOnly(DomainDispatcherApplication(create_backend_app))
-    return make_server(HOST, port, application, threaded=True, request_handler=MotoRequestHandler)
+    try:
+        listener = socket.create_server((HOST, port))
+    except OSError as error:
+        raise OSError(f"cannot listen on {HOST} port {port}: {error.strerror}") from error
+    with listener:  # the server takes a duplicate; left to bind itself, werkzeug prints and exits
+        return make_server(
+            HOST,
+            listener.getsockname()[1],
+            application,
+            threaded=True,
+            request_handler=MotoRequestHandler,
+            fd=listener.fileno(),
+        )
 
 
 def extend_moto(context: Context) -> None:

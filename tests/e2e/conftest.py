@@ -1,11 +1,12 @@
 """An AWS on this machine for the end-to-end tests, as a program of its own and asked over HTTP alone."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,45 @@ if TYPE_CHECKING:
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
 REPOSITORY = Path(__file__).parents[2]
+MODEL_BUCKET = "hosted-models"
+MODEL_ARCHIVE = "sound/model.tar.gz"
+
+CONTAINER = '''
+"""Stands in for the adapter: answers a request with the reply that the request asks for."""
+import http.server, json, os, sys, time
+print("container: model files", sorted(os.listdir(os.environ["SEMIF_MODEL_DIR"])), flush=True)
+if os.environ.get("REFUSE"):
+    print("trying", file=sys.stderr)
+    print("container: cannot start: " + os.environ["REFUSE"], file=sys.stderr, flush=True)
+    os._exit(1)
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.reply(503 if os.environ.get("NEVER_READY") else 200, b"")
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        print("container: request", flush=True)
+        if self.headers["Content-Type"] != "application/json":
+            return self.reply(200, body, self.headers["Content-Type"])
+        asked = json.loads(body)
+        if asked.get("exit"):
+            os._exit(3)
+        self.reply(asked["status"], json.dumps(asked["body"]).encode())
+
+    def reply(self, status, body, content_type="application/json"):
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+address = os.environ["SEMIF_HOST"], int(os.environ["SEMIF_PORT"])
+http.server.ThreadingHTTPServer(address, Handler).serve_forever()
+'''
 
 
 @dataclass(frozen=True)
@@ -86,24 +126,47 @@ class LocalAws:
         return [event["message"] for event in events["events"]]
 
 
-@contextmanager
-def running_local_aws(state: Path, *arguments: str) -> Iterator[LocalAws]:
-    """Start a local AWS of its own and stop it again; it ends with this process in any case."""
+def start_local_aws(state: Path, *arguments: str) -> LocalAws:
+    """Start a local AWS, which ends with this process in any case: its input is a pipe from here."""
     command = [sys.executable, "-m", "local_aws", "--state", str(state), "--until-stdin-closes", *arguments]
-    with subprocess.Popen(
+    process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line, f"the local AWS ended with exit status {process.wait()}"
-        yield LocalAws(process=process, state=state, **json.loads(line))
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(timeout=30) == 0
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, f"the local AWS ended with exit status {process.wait()}"
+    return LocalAws(process=process, state=state, **json.loads(line))
 
 
 @pytest.fixture(scope="session")
 def local_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalAws]:
     """The AWS that the tests of a session share: give every bucket, stack and endpoint a name of its own."""
-    with running_local_aws(tmp_path_factory.mktemp("local-aws")) as running:
+    running = start_local_aws(tmp_path_factory.mktemp("local-aws"))
+    with running.process:
         yield running
+        assert running.process.stdin is not None
+        running.process.stdin.close()
+        assert running.process.wait(timeout=30) == 0
+
+
+def put_container(aws: LocalAws, folder: Path) -> Path:
+    """Write CONTAINER into `folder`, upload MODEL_ARCHIVE for it, return the folder.
+
+    On PYTHONPATH the folder makes any Python start CONTAINER instead of what it was told: an installed
+    package cannot be shadowed from there, but Python runs `sitecustomize` before everything else.
+    """
+    aws.s3.create_bucket(Bucket=MODEL_BUCKET)
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as packed:
+        member = tarfile.TarInfo("model.gguf")
+        member.size = 4
+        packed.addfile(member, io.BytesIO(b"GGUF"))
+    aws.s3.put_object(Bucket=MODEL_BUCKET, Key=MODEL_ARCHIVE, Body=archive.getvalue())
+    (folder / "sitecustomize.py").write_text(CONTAINER)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def container(tmp_path_factory: pytest.TempPathFactory, local_aws: LocalAws) -> Path:
+    """The folder of `put_container` for the shared AWS."""
+    return put_container(local_aws, tmp_path_factory.mktemp("container"))

@@ -1,4 +1,4 @@
-"""CodeBuild of the local AWS: commands really run, failures are failures, nothing is claimed that was not done."""
+"""CodeBuild of the local AWS: commands really run, and nothing is claimed that was not done."""
 
 import io
 import zipfile
@@ -141,7 +141,9 @@ phases:
     assert "never" not in printed
     failed = next(phase for phase in build["phases"] if phase.get("phaseStatus") == "FAILED")
     assert failed["phaseType"] == "BUILD"
-    assert f"Error while executing command: {failing}. Reason: exit status" in failed["contexts"][0]["message"]
+    assert (
+        f"Error while executing command: {failing}. Reason: exit status" in failed["contexts"][0]["message"]
+    )
 
 
 def test_a_failed_pre_build_ends_the_build(local_aws: LocalAws) -> None:
@@ -236,7 +238,9 @@ phases:
   post_build: {commands: [echo never]}
 """
     build_id = start(local_aws, buildspec)
-    while "running" not in output(local_aws, local_aws.codebuild.batch_get_builds(ids=[build_id])["builds"][0]):
+    while "running" not in output(
+        local_aws, local_aws.codebuild.batch_get_builds(ids=[build_id])["builds"][0]
+    ):
         pass
     local_aws.codebuild.stop_build(id=build_id)
     build = finish(local_aws, build_id)
