@@ -44,7 +44,7 @@ _SHARED_SEGMENTS = 2  # system and state: what the questions of one request have
 
 _WARM_UP = Decision(
     id="warm-up",
-    state="The lamp in the hall is on, the one in the kitchen was switched off an hour ago. " * 4,
+    state="The lamp in the hall is on, the one in the kitchen was switched off an hour ago. " * 2,
     question="Is the lamp in the hall on?",
     options=(Option(id="yes"), Option(id="not_at_all")),
 )
