@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -14,7 +14,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from semif_adapter.contract import DecisionRequest, DecisionResponse, DecisionsResponse, WireModel
+from semif_adapter.contract import (
+    Decision,
+    DecisionRequest,
+    DecisionResponse,
+    DecisionsRequest,
+    DecisionsResponse,
+    Layout,
+    WireModel,
+)
 from semif_adapter.errors import (
     AdapterError,
     BodyTooLargeError,
@@ -51,19 +59,22 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         worker.check_ready()
         return _json(200, {"status": "ready"})
 
+    def read(body: bytes) -> tuple[DecisionRequest | DecisionsRequest, Sequence[Decision], Layout]:
+        request = parse_request(body, max_decisions=settings.max_decisions)
+        decisions, layout = _work(request)
+        worker.check(decisions, layout)
+        return request, decisions, layout
+
     async def invocations(request: Request) -> Response:
         _check_media_type(request)
         with worker.admit():
             body = await _read_body(request, settings.max_body_bytes)
-            parsed = parse_request(body, max_decisions=settings.max_decisions)
-            reply: WireModel
+            # Off the event loop: a large body may take seconds, and a ping must be answered within two.
+            parsed, decisions, layout = await asyncio.to_thread(read, body)
+            results, timing = await worker.score(decisions, layout)
             if isinstance(parsed, DecisionRequest):
-                results, _ = await worker.score((parsed.decision,), "schema-first")
-                reply = DecisionResponse(result=results[0])
-            else:
-                results, timing = await worker.score(parsed.decisions, "state-first")
-                reply = DecisionsResponse(results=tuple(results), timing=timing)
-        return _reply(reply)
+                return _reply(DecisionResponse(result=results[0]))
+            return _reply(DecisionsResponse(results=tuple(results), timing=timing))
 
     app = Starlette(
         routes=[
@@ -129,6 +140,13 @@ async def _discard(receive: Receive, finished: Callable[[], bool]) -> None:
                 size += len((await receive()).get("body", b""))
     except TimeoutError:
         logger.info("gave up reading the rest of a refused body")
+
+
+def _work(request: DecisionRequest | DecisionsRequest) -> tuple[Sequence[Decision], Layout]:
+    """What to score, and how: the form decides the layout, never the number of questions."""
+    if isinstance(request, DecisionRequest):
+        return (request.decision,), "schema-first"
+    return request.decisions, "state-first"
 
 
 def _check_media_type(request: Request) -> None:

@@ -1,7 +1,7 @@
 """One thread owns the engine; requests wait for it in a bounded queue.
 
-Everything here except `_run` is called on the event loop's thread, so the counters need no lock. The engine
-is loaded, asked and closed on its own thread only: a libllama context must not be touched from two.
+What is not said to run elsewhere runs on the event loop's thread, so the counters need no lock. The engine is
+loaded, asked and closed on its own thread only: a libllama context must not be touched from two.
 """
 
 import asyncio
@@ -118,14 +118,19 @@ class Worker:
             if self.in_flight == 0:
                 self._idle.set()
 
+    def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
+        """Refuse now what would be refused after its turn in the queue: a prompt that does not fit, for one.
+
+        May run on any thread. Raises AdapterError.
+        """
+        assert self._engine is not None  # admitted: the model is loaded
+        self._engine.check(decisions, layout)
+
     async def score(self, decisions: Sequence[Decision], layout: Layout) -> Answer:
         """Queue the decisions of one admitted request and wait for their answer.
 
-        A prompt that does not fit is refused at once, not after its turn in the queue.
         Raises what the engine raises: AdapterError, EngineError for any failure it did not foresee.
         """
-        assert self._engine is not None  # admitted: the model is loaded
-        await asyncio.to_thread(self._engine.check, decisions, layout)
         answer: asyncio.Future[Answer] = self._loop.create_future()
         self._jobs.put(_Job(decisions, layout, answer))
         return await answer

@@ -101,7 +101,7 @@ BAD_ENCODINGS = [
     b'{"decision":"\xb0\xa1"}',
     '{"decision":{}}'.encode("utf-16"),
     '{"decision":{}}'.encode("utf-16-le"),
-    b'\xef\xbb\xbf{"decision":{}}',  # a byte order mark: refused, as the README says
+    b'\xef\xbb\xbf{"decision":{}}',  # a byte order mark
 ]
 BAD_JSON = [
     b"{",
