@@ -6,6 +6,8 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+_MAX_SHOWN = 120
+
 
 class SemifError(Exception):
     """A failure with a message for people: what is wrong, the value, what is allowed, what to change.
@@ -23,7 +25,11 @@ class ProblemsError(SemifError):
     def __init__(self, source: str | Path, problems: Iterable[str]) -> None:
         self.source = str(source)
         self.problems = tuple(problems)
-        super().__init__(f"{self.source}: " + "; ".join(self.problems))
+        if len(self.problems) == 1:
+            super().__init__(f"{self.source}: {self.problems[0]}")
+        else:
+            lines = "".join(f"\n  {problem}" for problem in self.problems)
+            super().__init__(f"{self.source} has {len(self.problems)} problems:{lines}")
 
 
 def problems_of(error: ValidationError, *, hidden: Sequence[str] = ()) -> tuple[str, ...]:
@@ -43,4 +49,6 @@ def _problem(details: ErrorDetails, hidden: Sequence[str]) -> str:
         return f"{key} is not a known key, remove it or check its spelling"
     if details["type"] == "value_error":  # our own validators say the value themselves
         return f"{key}: {message}" if key else message
-    return f"{key} = {details['input']!r}: {message[0].lower()}{message[1:]}"
+    value = repr(details["input"])
+    shown = value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}… ({len(value)} characters)"
+    return f"{key} = {shown}: {message[0].lower()}{message[1:]}"

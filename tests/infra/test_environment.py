@@ -152,6 +152,9 @@ def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) 
         *("endpoint: exactly one of", "endpoint: the instance types mix"),
     ]
     assert len(caught.value.problems) == len(said)
+    first, *lines = str(caught.value).splitlines()
+    assert first.endswith(f"Not_A_Name.toml has {len(said)} problems:")
+    assert lines == [f"  {problem}" for problem in caught.value.problems]
     for beginning in said:
         assert any(problem.startswith(beginning) for problem in caught.value.problems), beginning
 
