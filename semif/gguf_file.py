@@ -15,12 +15,13 @@ from semif.errors import SemifError
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
-MAX_KEYS = 65_536
+MAX_KEYS = 4096
 MAX_TENSORS = 65_536
 MAX_ARRAY = 1 << 24
 MAX_NAME = 64
 """Longest tensor name, in bytes, terminator included (GGML_MAX_NAME)."""
-MAX_KEY = 65_535
+MAX_KEY = 1024
+"""Longest metadata key, in bytes; the format allows more, no model uses it."""
 MAX_STRING = 1 << 24
 MAX_KEPT = 256
 """Longest string value that is kept; longer ones (chat templates) are skipped."""

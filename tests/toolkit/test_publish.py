@@ -16,7 +16,7 @@ from semif.packaging.archive import Archive
 from semif.packaging.build import build_model
 from semif.packaging.publish import TRANSFER, find_published, publish
 from semif.s3 import S3Uri
-from tests.toolkit.conftest import files_below, preset_of
+from tests.toolkit.small_models import files_below, preset_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
