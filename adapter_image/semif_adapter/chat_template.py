@@ -41,7 +41,7 @@ def chat_template(model: Model, source: str, system: str) -> Template:
     """The GGUF's template `source` with `system` as system message, thinking off, ready for the answer.
 
     Where the template refuses or drops a system message, its text opens the user's. Raises StartupError where
-    the template cannot be rendered or does not show the user's words exactly once.
+    the template cannot be rendered, does not show the user's words exactly once, or ends with them.
     """
     apart = [{"role": "system", "content": system}, {"role": "user", "content": _PLACEHOLDER}]
     together = [{"role": "user", "content": f"{system}\n\n{_PLACEHOLDER}"}]
@@ -54,7 +54,9 @@ def chat_template(model: Model, source: str, system: str) -> Template:
             continue
         if text.count(_PLACEHOLDER) == 1 and system in text:
             head, tail = text.split(_PLACEHOLDER)
-            return Template("chat", head, _close_thinking(tail))
+            if tail.strip():
+                return Template("chat", head, _close_thinking(tail))
+            reason = "it does not hand over to the assistant behind the user's message"
     raise StartupError(
         f"the model's chat template cannot be used: {reason}; "
         'set template = "plain" in the [prompt] of its preset'

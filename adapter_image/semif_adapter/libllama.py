@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 SPIN_COUNT = 1000
 """How long an OpenMP thread spins at a barrier before it sleeps, in rounds; GOMP_SPINCOUNT overrides it.
 
-libgomp's own default of 300,000 lets a forward pass on busy CPUs take a hundred times as long, because waiting
-threads take the CPU from the one that is waited for; 1000 costs nothing measurable on idle ones (two threads).
+libgomp's own default of 300,000 lets a forward pass on busy CPUs take a hundred times as long, because
+waiting threads take the CPU from the one that is waited for; 1000 costs nothing measurable on two idle ones.
 """
 
 _LOG_ERROR = 4  # enum ggml_log_level

@@ -199,6 +199,7 @@ class Context:
         Returns float32 of shape (wanted, vocabulary), the caller's to keep. Longer inputs than a batch are
         cut at multiples of it, counted from their own start. Raises EngineError where llama.cpp fails.
         """
+        assert 0 <= wanted <= len(tokens)
         rows = np.empty((wanted, self._vocab_size), np.float32)
         first_wanted = len(tokens) - wanted
         for start in range(0, len(tokens), self._batch_tokens):

@@ -71,7 +71,10 @@ class PromptWriter:
         return self._write(decision, "", layout, (), path)
 
     def continuation(self, option: Option, path: str) -> Tokens:
-        """The tokens that answer with `option`: its id, underscores as spaces, right behind the prompt."""
+        """The tokens that answer with `option`: its id, underscores as spaces, right behind the prompt.
+
+        Descriptions play no part in the text readout: models small enough to need it do worse with them.
+        """
         return self._tokenize_words(self._template.answer_lead + option.id.replace("_", " "), path)
 
     def _write(

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from semif_adapter.contract import Decision, Option
 from semif_adapter.engine import Engine
@@ -10,7 +11,7 @@ from semif_adapter.manifest import MANIFEST_FILE, Member, ModelManifest, PromptS
 from semif_adapter.model_files import find_model
 from semif_adapter.settings import Settings
 
-STATE = {"message": "Where is my package? I ordered it last week."}
+STATE: dict[str, JsonValue] = {"message": "Where is my package? I ordered it last week."}
 KINDS = [
     {"architecture": "qwen3", "readout": "letters"},
     {"architecture": "qwen3", "readout": "text"},

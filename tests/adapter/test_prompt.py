@@ -150,6 +150,7 @@ def test_a_template_without_a_system_role_gets_the_words_with_the_user(model: Mo
     [
         ("{% for %}", "Expected"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
+        ("{{ messages[-1].content }}", "does not hand over to the assistant"),
         ("no messages", "does not show the user's message exactly once"),
         (
             "{{ messages[-1].content }}{{ messages[-1].content }}",
