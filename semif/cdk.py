@@ -26,17 +26,19 @@ def run_cdk(
     *,
     environment: Mapping[str, str],
     timeout_seconds: float,
+    folder: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
-    """Run `cdk ARGUMENTS` in `root` and return the lines it printed; `on_line` sees each as it comes.
+    """Run the project's `cdk ARGUMENTS` and return the lines it printed; `on_line` sees each as it comes.
 
+    It runs in `root`, where cdk.json names the app, or in another `folder` where no app is wanted.
     `environment` is the whole environment of the run, to which PATH is set right. Raises CdkError when the
     CLI is not installed, fails, or runs longer than `timeout_seconds`; then, and on an interrupt, it and its
     children are ended first.
     """
     process = subprocess.Popen(
         [str(_executable(root)), *arguments],
-        cwd=root,
+        cwd=folder or root,
         env=_environment(root, environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import dropwhile
+from pathlib import Path
 
 from semif import cdk
 from semif.endpoint import find_endpoint
@@ -37,7 +38,8 @@ def bootstrap(target: Target, on_line: OnLine) -> None:
             f"{place} is not bootstrapped for the CDK; run `cdk bootstrap {place}` once (see "
             "https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping.html)"
         )
-    _run(target, ["bootstrap", place, *target.cdk_context("artifacts")], on_line)
+    # Away from cdk.json: the CDK would synthesise the app first, and bootstrapping needs nothing of it.
+    _run(target, ["bootstrap", place], on_line, folder=target.lock_path.parent)
 
 
 def deploy_artifacts(target: Target, on_line: OnLine) -> None:
@@ -104,11 +106,12 @@ def _deploy(target: Target, stack: str, stage: str, on_line: OnLine) -> None:
     _run(target, ["deploy", stack, *options, *target.cdk_context(stage)], on_line)
 
 
-def _run(target: Target, arguments: list[str], on_line: OnLine) -> list[str]:
+def _run(target: Target, arguments: list[str], on_line: OnLine, folder: Path | None = None) -> list[str]:
     return cdk.run_cdk(
         target.root,
         [*arguments, "--no-notices", "--ci"],
         environment=target.aws.process_environment(),
         timeout_seconds=_LOCAL_SECONDS if target.local else _AWS_SECONDS,
+        folder=folder,
         on_line=on_line,
     )

@@ -1,0 +1,172 @@
+"""The whole chain through the real command line: stacks, builds, lock, endpoint, decisions, and nothing left.
+
+It runs in a copy of the project, so that a developer's own `.semif` is neither seen nor touched.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from semif import local
+from semif.lock import UnbuiltImage, read_lock
+from semif.presets import load_preset
+
+REPOSITORY = Path(__file__).parents[2]
+LEFT_OUT = shutil.ignore_patterns(
+    ".*", "node_modules", "cdk.out", "__pycache__", "tests", "docs", "bench", "*.egg-info"
+)
+STACKS = ["Semif-demo-Endpoint", "Semif-demo-Artifacts"]
+
+
+def copy_project(folder: Path) -> Path:
+    project = folder / "project"
+    shutil.copytree(REPOSITORY, project, ignore=LEFT_OUT)
+    (project / "node_modules").symlink_to(REPOSITORY / "node_modules")
+    return project
+
+
+def semif(project: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    """A command as a user types it in the project; an AWS profile of theirs must not matter."""
+    return subprocess.run(
+        [sys.executable, "-m", "semif", *arguments],
+        cwd=project,
+        env={**os.environ, "AWS_PROFILE": "nobody-has-this", "PYTHONPATH": str(project)},
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=400,
+    )
+
+
+def processes_of(project: Path) -> list[str]:
+    """Command lines of the processes that work in the project's folder, as Linux tells them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            works_in = str((process / "cwd").readlink())
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # ended meanwhile, or another user's
+            continue
+        if works_in.startswith(str(project)) or str(project) in command:
+            found.append(command)
+    return found
+
+
+def wait_until_nothing_runs(project: Path) -> None:
+    """Return when the last process of the project has ended: a stopped server's still takes a moment."""
+    deadline = time.monotonic() + 30
+    while left := processes_of(project):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy of the project in which `semif deploy demo --local` has passed."""
+    project = copy_project(tmp_path_factory.mktemp("chain"))
+    try:
+        deployed = semif(project, "deploy", "demo", "--local", "--json")
+        assert deployed.returncode == 0, deployed.stderr
+        assert json.loads(deployed.stdout)["endpoint"] == "semif-demo"
+        yield project
+    finally:
+        local.stop_server(project)
+
+
+def test_the_lock_pins_what_was_built(project: Path) -> None:
+    lock = read_lock(local.lock_path(project, "demo"))
+    assert isinstance(lock.image, UnbuiltImage)
+    assert lock.model.manifest_sha256 == load_preset("embedded").manifest().sha256
+    assert not (project / "environments" / "demo.lock.json").exists()
+
+
+def test_status_says_that_the_endpoint_runs_what_the_lock_pins(project: Path) -> None:
+    status = semif(project, "status", "demo", "--local", "--json")
+    told = json.loads(status.stdout)
+    assert (status.returncode, told["problems"]) == (0, [])
+    assert told["endpoint"]["status"] == "InService"
+    assert told["endpoint"]["model_data"] == told["lock"]["model"]["s3_uri"]
+    assert told["stacks"] == dict.fromkeys(reversed(STACKS), "CREATE_COMPLETE")
+
+
+@pytest.mark.parametrize("example", ["routing.json", "yes-or-no.json", "two-questions.json"])
+def test_the_endpoint_answers_the_examples(project: Path, example: str) -> None:
+    decided = semif(project, "decide", "demo", f"examples/{example}", "--local", "--json")
+    assert decided.returncode == 0, decided.stderr
+    reply = json.loads(decided.stdout)
+    for result in reply.get("results") or [reply["result"]]:
+        assert sum(result["probabilities"]) == pytest.approx(1)
+        assert result["model"]["sha256"] == load_preset("embedded").model.sha256
+
+
+def test_the_containers_refusal_comes_through_sagemaker_as_one_line(project: Path) -> None:
+    wrong = '{"decision": {"id": "a", "state": "s", "question": "q", "options": []}}'
+    refused = semif(project, "decide", "demo", "-", "--local", text=wrong)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("semif: the container answered 400 invalid_request")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_prompt_that_is_too_long_is_refused_with_the_counts(project: Path) -> None:
+    decision = {"id": "a", "state": "word " * 5000, "question": "q", "options": [{"id": "x"}, {"id": "y"}]}
+    refused = semif(project, "decide", "demo", "-", "--local", text=json.dumps(decision))
+    assert refused.returncode == 1
+    assert "400 prompt_too_long" in refused.stderr
+    assert "2048" in refused.stderr.replace(",", "")
+
+
+def test_a_second_build_changes_nothing(project: Path) -> None:
+    path = local.lock_path(project, "demo")
+    before = path.read_bytes()
+    built = semif(project, "build", "demo", "--local", "--json")
+    assert built.returncode == 0, built.stderr
+    assert built.stdout.encode() == before == path.read_bytes()
+
+
+def test_nothing_differs_from_what_is_deployed(project: Path) -> None:
+    compared = semif(project, "diff", "demo", "--local", "--json")
+    assert compared.returncode == 0, compared.stderr
+    assert json.loads(compared.stdout) == {"different": False, "diff": ""}
+
+
+def test_destroy_leaves_nothing(project: Path) -> None:
+    asked = semif(project, "destroy", "demo", "--local", text="n\n")
+    assert asked.returncode == 1
+    destroyed = semif(project, "destroy", "demo", "--local", "--yes", "--json")
+    assert destroyed.returncode == 0, destroyed.stderr
+    assert json.loads(destroyed.stdout)["deleted"] == STACKS
+    assert local.find_server(project) is None
+    assert not local.lock_path(project, "demo").exists()
+    wait_until_nothing_runs(project)
+    again = semif(project, "destroy", "demo", "--local", "--yes", "--json")
+    assert (again.returncode, json.loads(again.stdout)["deleted"]) == (0, [])
+    gone = semif(project, "decide", "demo", "examples/routing.json", "--local")
+    assert (
+        gone.stderr == "semif: nothing of demo is deployed on this machine; run `semif deploy demo --local`\n"
+    )
+
+
+def test_a_demo_whose_build_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+    project = copy_project(tmp_path)
+    buildspec = project / "buildspec.model.yml"
+    first_command = "        python3 -m venv .venv\n"
+    assert first_command in buildspec.read_text()
+    broken = buildspec.read_text().replace(first_command, "        echo the disk is full\n        exit 7\n")
+    buildspec.write_text(broken)
+    failed = semif(project, "demo")
+    assert failed.returncode == 1
+    assert "demo: ok" not in failed.stdout
+    assert "the model build ended FAILED in phase INSTALL" in failed.stderr
+    assert "  the disk is full\n" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert local.find_server(project) is None
+    assert not local.lock_path(project, "demo").exists()
+    assert processes_of(project) == []
