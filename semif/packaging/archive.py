@@ -10,7 +10,6 @@ import os
 import tarfile
 import zlib
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +44,8 @@ def write_archive(manifest: ModelManifest, gguf: Path, target: Path, progress: P
     The bytes packed are hashed as they pass: unless they are the manifest's, MismatchError is raised. Then,
     and on any other failure or interruption, `target` is as it was before.
     """
-    with replacing(target) as out, _Packer(out) as packer:
+    with replacing(target) as out:
+        packer = _Packer(out)
         text = manifest.canonical_bytes()
         packer.add(tar_header(MANIFEST_FILE, len(text)))
         packer.add(_padded(text))
@@ -81,44 +81,29 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
 
 
 class _Packer:
-    """Frames, hashes and writes what it is given, on a thread of its own: the caller hashes the next block.
+    """Frames, hashes and writes what it is given.
 
-    At most two blocks are in memory.
+    One thread does it all: a second one for framing and its hash was no faster on a busy machine of two cores.
     """
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
         self._gzip = zlib.compressobj(0, zlib.DEFLATED, _GZIP)
         self._digest = hashlib.sha256()
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pack")
-        self._last: Future[None] | None = None
         self.bytes = 0
 
-    def __enter__(self) -> "_Packer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._worker.shutdown(wait=True)
-
     def add(self, block: bytes) -> None:
-        """Append `block`; raises what the previous block's writing raised."""
-        previous, self._last = self._last, self._worker.submit(self._pack, block)
-        if previous:
-            previous.result()
+        """Append `block`."""
+        self._write(self._gzip.compress(block))
 
     def finish(self) -> None:
-        """Wait until everything is written."""
-        if self._last:
-            self._last.result()
+        """End the gzip stream."""
         self._write(self._gzip.flush())
 
     @property
     def sha256(self) -> str:
         """Of everything written."""
         return self._digest.hexdigest()
-
-    def _pack(self, block: bytes) -> None:
-        self._write(self._gzip.compress(block))
 
     def _write(self, framed: bytes) -> None:
         self._digest.update(framed)
