@@ -83,7 +83,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
 class _Packer:
     """Frames, hashes and writes what it is given.
 
-    One thread does it all: a second one for framing and its hash was no faster on a busy machine of two cores.
+    One thread does it all: a second one for framing and its hash was no faster on two busy cores.
     """
 
     def __init__(self, out: BinaryIO) -> None:
