@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from local_aws.context import ACCOUNT, Context
+from local_aws.context import ACCOUNT, HOST, Context
 
 SERVER_FILE = "server.json"
 
@@ -36,21 +37,21 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        with _only_one(arguments.state):
-            _run(arguments, stop)
+        with _only_one(arguments.state), _listening(arguments.port) as listener:
+            _run(arguments, listener, stop)
     except (OSError, ImportError) as error:
         print(f"local_aws: {error}", file=sys.stderr)  # noqa: T201 - this is a command
         return 1
     return 0
 
 
-def _run(arguments: argparse.Namespace, stop: threading.Event) -> None:
+def _run(arguments: argparse.Namespace, listener: socket.socket, stop: threading.Event) -> None:
     _prepare_environment()
     from local_aws import server as http  # noqa: PLC0415 - moto reads the environment when it is imported
 
-    server = http.bind(arguments.port)
+    server = http.make(listener)
     workspace = Path(tempfile.mkdtemp(prefix="work-", dir=arguments.state)).resolve()
-    context = Context(f"http://{http.HOST}:{server.port}", arguments.region, workspace)
+    context = Context(f"http://{HOST}:{server.port}", arguments.region, workspace)
     try:
         http.extend_moto(context)
         thread = http.serve(server)
@@ -93,6 +94,16 @@ def _only_one(state: Path) -> Iterator[None]:
         for leftover in state.glob("work-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         yield
+
+
+@contextlib.contextmanager
+def _listening(port: int) -> Iterator[socket.socket]:
+    try:
+        listener = socket.create_server((HOST, port))
+    except OSError as error:
+        raise OSError(f"cannot listen on {HOST} port {port}: {error.strerror}") from error
+    with listener:
+        yield listener
 
 
 @contextlib.contextmanager

@@ -143,7 +143,7 @@ class Build:
         try:
             self._fetch_source(source)
             buildspec = self._read_buildspec(source)
-            environment = self._environment(buildspec, source)
+            environment = self._environment(buildspec, source) | {"TMPDIR": str(folder)}
         except PhaseFailedError as error:
             self._leave(error)
             return

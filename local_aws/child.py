@@ -19,7 +19,11 @@ def main() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != int(parent):  # it died before prctl
             sys.exit(1)
-    os.execvp(program[0], program)  # noqa: S606 - an argument list, no shell
+    try:
+        os.execvp(program[0], program)  # noqa: S606 - an argument list, no shell
+    except OSError as error:
+        print(f"{program[0]}: {error.strerror}", file=sys.stderr)  # noqa: T201 - what a shell would say
+        sys.exit(127)
 
 
 main()

@@ -110,7 +110,7 @@ def _create(backend: CloudFormationBackend, stack: Stack, change_set: ChangeSet)
 
 
 def _roll_back(_: CloudFormationBackend, stack: Stack) -> None:
-    _delete_resources(stack, list(stack.resource_map._resource_json_map), keep=set())
+    _delete_resources(stack, list(stack.resource_map._resource_json_map), keep={"Retain"})
     move(stack, "ROLLBACK_COMPLETE")
 
 

@@ -93,12 +93,12 @@ class SageMakerEndpoints:
         endpoint, config_name = self._find(params["EndpointName"]), params["EndpointConfigName"]
         if set(params) - {"EndpointName", "EndpointConfigName"}:
             raise refused("the local AWS updates endpoints in one way only, without a DeploymentConfig")
-        host, variant = self._new_host(endpoint.name, config_name)
         with self._lock:
             if endpoint.status != "InService":
                 raise refused(
                     f"Cannot update endpoint {self._arn(endpoint.name)!r}: it is {endpoint.status}."
                 )
+            host, variant = self._new_host(endpoint.name, config_name)
             endpoint.move("Updating")
 
         def swap() -> None:
@@ -128,7 +128,10 @@ class SageMakerEndpoints:
     def delete_endpoint(self, params: Params) -> Params:
         """Stop the host and forget the endpoint."""
         endpoint = self._find(params["EndpointName"])
-        endpoint.move("Deleting")
+        with self._lock:
+            if endpoint.status == "Updating":
+                raise refused(f"Cannot delete endpoint {self._arn(endpoint.name)!r}: it is Updating.")
+            endpoint.move("Deleting")
         endpoint.host.stop()
         with self._lock:
             self._endpoints.pop(endpoint.name, None)

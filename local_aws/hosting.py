@@ -19,9 +19,9 @@ from urllib.parse import urlparse
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local_aws.context import Context
+from local_aws.context import HOST, Context
 from local_aws.logs import LogStream
-from local_aws.processes import base_environment
+from local_aws.processes import StoppingError, base_environment
 from semif_adapter.settings import Settings
 
 DEFAULT_STARTUP_SECONDS = 600
@@ -29,7 +29,6 @@ PING_SECONDS = 2
 """SageMaker's limit for one answer to `GET /ping`."""
 INVOKE_SECONDS = 60
 """SageMaker's limit for one answer to `POST /invocations`."""
-HOST = "127.0.0.1"
 _DELETED = "the endpoint was deleted while it was starting"
 
 
@@ -154,7 +153,8 @@ class ModelHost:
 
     def _run_adapter(self) -> None:
         self._port = _free_port()
-        environment = base_environment() | self._container.get("Environment", {}) | self._local_settings()
+        given = {"TMPDIR": str(self._folder), **self._container.get("Environment", {})}
+        environment = base_environment() | given | self._local_settings()
         with self._starting:
             if self._stopped.is_set():
                 raise HostingError(_DELETED)
@@ -164,7 +164,7 @@ class ModelHost:
                     environment=environment,
                     folder=self._folder,
                 )
-            except (OSError, ValueError) as error:
+            except (StoppingError, OSError, ValueError) as error:
                 raise HostingError(f"the container could not be started: {error}") from error
         assert self._process.stdout is not None
         assert self._process.stderr is not None

@@ -2,12 +2,21 @@
 # Replacing methods is what this file is for, and mypy forbids it under each of these names:
 # mypy: disable-error-code="method-assign, assignment, attr-defined, arg-type"
 
+# The version is checked before the imports that another moto might not have:
+# ruff: noqa: E402
+
 import functools
 import json
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import unquote, urlparse
+
+MOTO = "5.2.5"
+if version("moto") != MOTO:
+    raise ImportError(
+        f"the local AWS patches moto {MOTO} and no other, found {version('moto')}; install the extra `demo`"
+    )
 
 import moto.cloudformation.models as cloudformation_models
 import moto.cloudformation.responses as cloudformation_responses
@@ -27,12 +36,6 @@ from local_aws.api import ApiError, Operation, ReplyError, call
 from local_aws.context import Context
 from local_aws.endpoints import SageMakerEndpoints
 from local_aws.resources import Resource
-
-MOTO = "5.2.5"
-if version("moto") != MOTO:
-    raise ImportError(
-        f"the local AWS patches moto {MOTO} and no other, found {version('moto')}; install the extra `demo`"
-    )
 
 
 def serve_operations(context: Context, service: str, operations: Mapping[str, Operation]) -> None:

@@ -21,6 +21,10 @@ def base_environment() -> dict[str, str]:
     return environment | {"PATH": os.pathsep.join(folders), "PYTHONUNBUFFERED": "1"}
 
 
+class StoppingError(Exception):
+    """Nothing more is started."""
+
+
 class Processes:
     """Starts and stops process groups.
 
@@ -43,7 +47,7 @@ class Processes:
         stdin: int = subprocess.DEVNULL,
         stderr: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
-        """Start `command` in a session of its own, stdout in a pipe; raises OSError where it cannot start."""
+        """Start `command` in a session of its own, stdout in a pipe; StoppingError after `stop_all`."""
         child = [
             sys.executable,
             "-I",
@@ -56,7 +60,7 @@ class Processes:
         def start() -> subprocess.Popen[bytes]:
             with self._lock:
                 if self._closed:
-                    raise OSError("the local AWS is stopping")
+                    raise StoppingError("the local AWS is stopping")
                 process = subprocess.Popen(
                     child,
                     env=dict(environment),

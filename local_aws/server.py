@@ -12,18 +12,18 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from local_aws import moto_patches
 from local_aws.codebuild import CodeBuild
-from local_aws.context import Context
+from local_aws.context import HOST, Context
 from local_aws.endpoints import SageMakerEndpoints
 from local_aws.resources import resource_classes
 from local_aws.sagemaker import SageMakerRecords
 
-HOST = "127.0.0.1"
+BROWSER_HEADERS = {"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE"}
 
 
 class LocalOnly:
     """Refuses what a web page in a browser on this machine could send: a build runs shell commands.
 
-    The AWS SDKs and the CDK CLI send no Origin, and the Host that they were configured with.
+    The AWS SDKs and the CDK CLI send no header that only browsers have, and the Host of their endpoint URL.
     """
 
     def __init__(self, application: WSGIApplication) -> None:
@@ -32,29 +32,25 @@ class LocalOnly:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """WSGI."""
         host = environ.get("HTTP_HOST", "").rsplit(":", 1)[0]
-        if "HTTP_ORIGIN" in environ or not (host in {HOST, "localhost"} or host.endswith(".localhost")):
+        if BROWSER_HEADERS & environ.keys() or host not in {HOST, "localhost"}:
             start_response("403 Forbidden", [("Content-Type", "text/plain")])
             return [b"the local AWS answers programs on this machine only\n"]
         return self._application(environ, start_response)
 
 
-def bind(port: int) -> BaseWSGIServer:
-    """Listen on a loopback port, 0 for a free one; raises OSError where it is taken."""
+def make(listener: socket.socket) -> BaseWSGIServer:
+    """The server on a listening socket, of which it takes a duplicate."""
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     application: Any = LocalOnly(DomainDispatcherApplication(create_backend_app))
-    try:
-        listener = socket.create_server((HOST, port))
-    except OSError as error:
-        raise OSError(f"cannot listen on {HOST} port {port}: {error.strerror}") from error
-    with listener:  # the server takes a duplicate; left to bind itself, werkzeug prints and exits
-        return make_server(
-            HOST,
-            listener.getsockname()[1],
-            application,
-            threaded=True,
-            request_handler=MotoRequestHandler,
-            fd=listener.fileno(),
-        )
+    host, port = listener.getsockname()
+    return make_server(
+        host,
+        port,
+        application,
+        threaded=True,
+        request_handler=MotoRequestHandler,
+        fd=listener.fileno(),
+    )
 
 
 def extend_moto(context: Context) -> None:

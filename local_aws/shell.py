@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from local_aws.processes import Processes
+from local_aws.processes import Processes, StoppingError
 
 INTERRUPTED = 130
 _DUMP = (
@@ -109,13 +109,16 @@ class BuildShell:
         with self._lock:
             if self._interrupted:
                 return None
-            process = self._process = self._processes.start(
-                [self._program],
-                environment=self._environment,
-                folder=self._folder,
-                stdin=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
+            try:
+                process = self._process = self._processes.start(
+                    [self._program],
+                    environment=self._environment,
+                    folder=self._folder,
+                    stdin=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            except StoppingError:
+                return None
         assert process.stdin is not None
         process.stdin.write(f"trap {shlex.quote(self._dump_command)} EXIT\n".encode())
         return process

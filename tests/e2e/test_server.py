@@ -52,6 +52,21 @@ def run_to_its_end(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
 
 
+def start_endless_build(aws: LocalAws) -> None:
+    """Return when the build's command runs: a shell and its `sleep`."""
+    buildspec = "version: 0.2\nphases:\n  build:\n    commands:\n      - sleep 600\n"
+    aws.codebuild.create_project(
+        name="endless",
+        source={"type": "NO_SOURCE", "buildspec": buildspec},
+        artifacts={"type": "NO_ARTIFACTS"},
+        environment={"type": "LINUX_CONTAINER", "image": "none", "computeType": "BUILD_GENERAL1_SMALL"},
+        serviceRole=f"arn:aws:iam::{aws.account}:role/endless",
+    )
+    aws.codebuild.start_build(projectName="endless")
+    while len(descendants(aws.process.pid)) < 3:
+        pass
+
+
 def test_it_tells_where_it_is(local_aws: LocalAws) -> None:
     told = json.loads((local_aws.state / "server.json").read_text())
     assert told == {
@@ -89,7 +104,9 @@ def test_another_moto_is_refused() -> None:
     assert "the local AWS patches moto 5.2.5 and no other, found 5.2.4" in refused.stderr
 
 
-@pytest.mark.parametrize("header", [{"Origin": "https://example.com"}, {"Host": "example.com"}])
+@pytest.mark.parametrize(
+    "header", [{"Origin": "https://example.com"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "example.com"}]
+)
 def test_a_web_page_gets_no_answer(local_aws: LocalAws, header: dict[str, str]) -> None:
     request = urllib.request.Request(f"{local_aws.endpoint_url}/moto-api/", headers=header)
     with pytest.raises(urllib.error.HTTPError) as caught:
@@ -117,8 +134,10 @@ def test_nothing_is_left_running(tmp_path: Path, end: str) -> None:
     with aws.process:
         create(aws, put_container(aws, tmp_path), "left")
         assert settled(aws, "left") == ("InService", "")
+        if end != "SIGKILL":  # which ends the build's shell, but not its command
+            start_endless_build(aws)
         below = descendants(aws.process.pid)
-        assert len(below) == 1
+        assert len(below) == (1 if end == "SIGKILL" else 3)
         if end == "end of input":
             assert aws.process.stdin is not None
             aws.process.stdin.close()
