@@ -5,7 +5,7 @@ from pathlib import Path
 
 import botocore.session
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -192,6 +192,7 @@ _KEYS = st.sampled_from([*Environment.model_fields, "colour"])
 _ENDPOINT_KEYS = st.sampled_from(["instance_type", "instance_pool", "provision_timeout_seconds", "x"])
 
 
+@settings(deadline=None)  # no timing is asserted, however busy the machine
 @given(
     tables=st.dictionaries(_KEYS, _VALUES, max_size=8),
     endpoint=st.dictionaries(_ENDPOINT_KEYS, _VALUES),
@@ -204,6 +205,7 @@ def test_any_values_are_read_or_refused_but_never_crash(
         Environment.model_validate({**tables, "endpoint": endpoint, "adapter": {"gpu_layers": layers}})
 
 
+@settings(deadline=None)
 @given(content=st.binary(max_size=200))
 def test_any_bytes_are_refused_in_words(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "bytes.toml"
