@@ -7,6 +7,7 @@ question without its state (the text readout's prior).
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -44,7 +45,7 @@ _SHARED_SEGMENTS = 2  # system and state: what the questions of one request have
 
 _WARM_UP = Decision(
     id="warm-up",
-    state="The lamp in the hall is on, the one in the kitchen was switched off an hour ago. " * 2,
+    state="The lamp in the hall is on, the one in the kitchen was switched off an hour ago. ",
     question="Is the lamp in the hall on?",
     options=(Option(id="yes"), Option(id="not_at_all")),
 )
@@ -71,23 +72,28 @@ class Engine:
         spec = file.manifest.prompt if file.manifest else PromptSpec(readout="letters")
         self._readout: Readout = settings.readout or spec.readout
         threads = settings.threads or usable_cpus()
-        self._model = Model(library, file.path, settings.gpu_layers)
-        self._context: Context | None = None
-        try:
-            self._limit = min(settings.context_tokens, self._model.trained_context)
-            source = self._model.chat_template if spec.template == "chat" else None
+        with ExitStack() as opened:
+            model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
+            self._limit = min(settings.context_tokens, model.trained_context)
+            source = model.chat_template if spec.template == "chat" else None
             system = SYSTEM_TEXT[self._readout]
-            template = chat_template(self._model, source, system) if source else plain_template(system)
-            self._labels = find_labels(self._model, template) if self._readout == "letters" else ()
-            self._writer = PromptWriter(self._model, template, self._readout)
-            self._context = Context(
-                self._model, streams=settings.streams, context_tokens=self._limit, threads=threads
+            template = chat_template(model, source, system) if source else plain_template(system)
+            self._labels = find_labels(model, template) if self._readout == "letters" else ()
+            self._writer = PromptWriter(model, template, self._readout)
+            self._context = opened.enter_context(
+                closing(Context(model, streams=settings.streams, context_tokens=self._limit, threads=threads))
             )
+            can_cut = not model.has_recurrent_layers and can_cut_tail(self._context, self._writer.sample)
+            self._streams = [
+                Stream(self._context, index, can_cut=can_cut) for index in range(settings.streams)
+            ]
+            invariant = is_invariant(self._context, self._streams, self._writer.sample)
+            if not invariant:
+                logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
+            self.info = _info(file, model, context_tokens=self._limit, threads=threads, invariant=invariant)
             self._priors: OrderedDict[tuple[str, ...], Numbers] = OrderedDict()
-            self._prove(settings.streams, file, library, threads)
-        except BaseException:
-            self.close()
-            raise
+            self.score([_WARM_UP], "schema-first")
+            self._opened = opened.pop_all()
 
     @classmethod
     def load(cls, settings: Settings) -> "Engine":
@@ -101,42 +107,9 @@ class Engine:
         except (EngineError, PromptTooLongError) as error:
             raise StartupError(f"{file.path.name} fails its start-up decision: {error.message}") from None
 
-    def _prove(self, streams: int, file: ModelFile, library: Library, threads: int) -> None:
-        """Test the model and build, then answer a first decision."""
-        assert self._context is not None
-        task = self._prepare(_WARM_UP, "state-first", "warm-up")
-        can_cut = not self._model.has_recurrent_layers and can_cut_tail(
-            self._context, task.prompt.segments[1]
-        )
-        self._streams = [Stream(self._context, index, can_cut=can_cut) for index in range(streams)]
-        invariant = is_invariant(self._context, self._streams, task.prompt.segments)
-        if not invariant:
-            logger.warning("with this model and llama.cpp build, logits depend on what else the engine holds")
-        gpus = [device for device in library.devices if device.is_gpu] if self._model.gpu_layers else []
-        devices = [*gpus, *(device for device in library.devices if device.is_cpu)]
-        manifest = file.manifest
-        self.info = ModelInfo(
-            name=manifest.preset if manifest else self._model.metadata("general.name") or file.path.stem,
-            file=file.path.name,
-            sha256=file.sha256,
-            revision=manifest.revision if manifest else None,
-            quantization=manifest.quantization if manifest else self._model.quantization,
-            llama_cpp_build=library.build,
-            backend=devices[0].backend,
-            devices=tuple(map(str, devices)),
-            gpu_layers=self._model.gpu_layers,
-            context_tokens=self._limit,
-            threads=threads,
-            invariant=invariant,
-        )
-        self.score([_WARM_UP], "schema-first")
-
     def close(self) -> None:
-        """Free the context and the weights."""
-        if self._context is not None:
-            self._context.close()
-            self._context = None
-        self._model.close()
+        """Free the context and the weights; nothing may be asked afterwards."""
+        self._opened.close()
 
     def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
         """Find out before queueing whether `score` will refuse `decisions`, at the price of tokenising them.
@@ -161,8 +134,7 @@ class Engine:
             return self._run(tasks, layout, started)
         except EngineError:
             # A NaN left in the memory would reach later answers: masked cells still count as zero times NaN.
-            if self._context is not None:
-                self._context.reset()
+            self._context.reset()
             raise
 
     def _prepare(self, decision: Decision, layout: Layout, path: str) -> _Task:
@@ -278,3 +250,24 @@ def _paths(decisions: Sequence[Decision], layout: Layout) -> list[str]:
     if layout == "schema-first":
         return ["decision"]
     return [f"decisions[{index}]" for index in range(len(decisions))]
+
+
+def _info(file: ModelFile, model: Model, *, context_tokens: int, threads: int, invariant: bool) -> ModelInfo:
+    """What answers, as every result tells."""
+    gpus = [device for device in model.library.devices if device.is_gpu] if model.gpu_layers else []
+    devices = [*gpus, *(device for device in model.library.devices if device.is_cpu)]
+    manifest = file.manifest
+    return ModelInfo(
+        name=manifest.preset if manifest else model.metadata("general.name") or file.path.stem,
+        file=file.path.name,
+        sha256=file.sha256,
+        revision=manifest.revision if manifest else None,
+        quantization=manifest.quantization if manifest else model.quantization,
+        llama_cpp_build=model.library.build,
+        backend=devices[0].backend,
+        devices=tuple(map(str, devices)),
+        gpu_layers=model.gpu_layers,
+        context_tokens=context_tokens,
+        threads=threads,
+        invariant=invariant,
+    )

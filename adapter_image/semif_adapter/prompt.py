@@ -58,6 +58,11 @@ class PromptWriter:
         self._suffix = model.tokenize(template.tail, parse_special=True)
         self._markers = _template_markers(model, np.concatenate([self._system, self._suffix]))
 
+    @property
+    def sample(self) -> Tokens:
+        """Some tokens of this model's prompts, for tests of the engine."""
+        return np.concatenate([self._system, self._suffix])
+
     def write(self, decision: Decision, layout: Layout, labels: Sequence[str], path: str) -> Prompt:
         """The prompt of `decision`; `labels` are the options' letters, empty for the text readout.
 

@@ -7,23 +7,25 @@ import numpy as np
 from semif_adapter.llama import Context, Rows, Tokens
 from semif_adapter.streams import Stream
 
+_SEGMENT_TOKENS = (8, 64, 33, 7)
 
-def can_cut_tail(context: Context, tokens: Tokens) -> bool:
+
+def can_cut_tail(context: Context, sample: Tokens) -> bool:
     """Whether the model can forget the last tokens of a sequence; hybrid and recurrent ones refuse."""
-    context.decode(0, 0, tokens, 0)
-    able = context.cut(0, len(tokens) // 2)
+    context.decode(0, 0, np.resize(sample, 8), 0)
+    able = context.cut(0, 4)
     context.reset()
     return able
 
 
-def is_invariant(context: Context, streams: Sequence[Stream], segments: Sequence[Tokens]) -> bool:
-    """Whether the last logits of `segments` are bit-identical in every situation the engine makes.
+def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens) -> bool:
+    """Whether the last logits of a prompt are bit-identical in every situation the engine makes.
 
-    Alone; beside another resident sequence; in another stream; and again after a branch was taken back.
-    Leaves the context empty.
+    Alone; beside another resident sequence; in another stream; and again after a branch was taken back. The
+    prompt's segments are of several lengths and made of the tokens of `sample`. Leaves the context empty.
     """
     first, last = streams[0], streams[-1]
-    *before, suffix = segments
+    *before, suffix = (np.resize(sample, count) for count in _SEGMENT_TOKENS)
 
     def run(stream: Stream) -> Rows:
         stream.clear()
