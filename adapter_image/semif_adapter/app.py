@@ -105,6 +105,9 @@ class Boundary:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
         finished = started = False
 
         async def receive_and_note() -> Message:
@@ -120,9 +123,6 @@ class Boundary:
             started = True
             await send(message)
 
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         try:
             await self.app(scope, receive_and_note, send_after_body)
         except Exception as error:  # noqa: BLE001 - see the class's second paragraph

@@ -1,5 +1,8 @@
 """Bytes to a typed request, strictly: what is not certainly what the caller meant is refused.
 
+JSON in UTF-8 without a byte order mark; no key twice in an object, no NaN, no number that no float holds, no
+unpaired surrogate, no nesting beyond MAX_DEPTH.
+
 Problems are found in three stages (JSON text, shape, meaning); all problems of the first stage that has any
 are reported together. A problem names path and type, never the caller's text: a key that is not one of ours
 is named by its position in its object, counted from 0 (`decision.state.#2`).

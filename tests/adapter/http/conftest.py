@@ -2,14 +2,12 @@
 
 import asyncio
 import http.client
-import importlib.util
 import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,15 +219,6 @@ def start_loading_server() -> Iterator[Callable[[], tuple[HttpServer, Callable[[
             return started.enter_context(HttpServer(load)), finish.set
 
         yield start
-
-
-@pytest.fixture(scope="session")
-def library_dir() -> str:
-    """Folder of the prebuilt libllama that the tests run on."""
-    spec = importlib.util.find_spec("xllamacpp")
-    assert spec is not None
-    assert spec.origin is not None
-    return str(Path(spec.origin).parent)
 
 
 @pytest.fixture(scope="session")

@@ -131,10 +131,30 @@ def test_an_unknown_argument_is_a_usage_error(start: Callable[..., Adapter], arg
 
 
 @pytest.mark.parametrize("arguments", [["serve"], []])
-def test_a_missing_model_ends_the_process_with_one_line(
-    start: Callable[..., Adapter], tmp_path: Path, arguments: list[str]
+def test_it_serves_until_it_is_stopped(
+    start: Callable[..., Adapter],
+    tiny_gguf: Callable[..., Path],
+    library_dir: Path,
+    decision: Document,
+    arguments: list[str],
 ) -> None:
-    adapter = start("-m", "semif_adapter", *arguments, SEMIF_GGUF=str(tmp_path / "no.gguf"))
+    adapter = start(
+        "-m", "semif_adapter", *arguments, SEMIF_GGUF=str(tiny_gguf()), SEMIF_LIBRARY_DIR=str(library_dir)
+    )
+    while (status := adapter.ping()) != 200:
+        assert status in {0, 503}
+        assert adapter.process.poll() is None
+    status, reply = adapter.ask({"decision": decision})
+    assert status == 200
+    assert reply["result"]["model"]["name"] == "tiny-qwen3"
+    adapter.process.send_signal(signal.SIGTERM)
+    assert adapter.end()[0] == 0
+
+
+def test_a_missing_model_ends_the_process_with_one_line(
+    start: Callable[..., Adapter], tmp_path: Path
+) -> None:
+    adapter = start("-m", "semif_adapter", "serve", SEMIF_GGUF=str(tmp_path / "no.gguf"))
     pings = set()
     while adapter.process.poll() is None:
         pings.add(adapter.ping())
@@ -148,12 +168,14 @@ def test_a_missing_model_ends_the_process_with_one_line(
 
 
 def test_a_truncated_model_never_gets_ready(
-    start: Callable[..., Adapter], tmp_path: Path, embedded_gguf: Path, library_dir: str
+    start: Callable[..., Adapter], tmp_path: Path, tiny_gguf: Callable[..., Path], library_dir: Path
 ) -> None:
     broken = tmp_path / "broken.gguf"
-    with embedded_gguf.open("rb") as whole:
-        broken.write_bytes(whole.read(8_000_000))
-    adapter = start("-m", "semif_adapter", "serve", SEMIF_GGUF=str(broken), SEMIF_LIBRARY_DIR=library_dir)
+    whole = tiny_gguf().read_bytes()
+    broken.write_bytes(whole[: len(whole) * 9 // 10])
+    adapter = start(
+        "-m", "semif_adapter", "serve", SEMIF_GGUF=str(broken), SEMIF_LIBRARY_DIR=str(library_dir)
+    )
     pings = set()
     while adapter.process.poll() is None:
         pings.add(adapter.ping())

@@ -1,7 +1,7 @@
-"""The whole adapter on the embedded model, asked over HTTP: limits counted in tokens, load, and the log."""
+"""The whole adapter over HTTP, on a tiny model on real libllama: limits in tokens, load, faults, the log."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,17 @@ from semif_adapter.engine import Engine
 from semif_adapter.settings import Settings
 
 SECRET = "Orchideenwasser"
-CONTEXT = 256
+CONTEXT = 1024
+SPOILED = "~"
+"""Every prompt that holds it has NaN logits."""
 Document = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def server(start_module_server: Any, embedded_gguf: Path, library_dir: str) -> Iterator[Any]:
+def server(start_module_server: Any, tiny_gguf: Callable[..., Path], library_dir: Path) -> Iterator[Any]:
     settings = Settings(
-        gguf=embedded_gguf,
-        library_dir=Path(library_dir),
+        gguf=tiny_gguf(spoiled=SPOILED),
+        library_dir=library_dir,
         readout="letters",
         context_tokens=CONTEXT,
         streams=2,
@@ -30,8 +32,9 @@ def server(start_module_server: Any, embedded_gguf: Path, library_dir: str) -> I
     return start_module_server(load=lambda: Engine.load(settings))
 
 
-def words(decision: Document, count: int) -> Document:
-    return {"decision": decision | {"state": "a" + " a" * (count - 1)}}
+def letters(decision: Document, count: int) -> Document:
+    """A request whose state has `count` tokens: the vocabulary is one of bytes."""
+    return {"decision": decision | {"state": "a" * count}}
 
 
 def test_a_decision_comes_back_whole(server: Any, decision: Document) -> None:
@@ -58,17 +61,17 @@ def test_decisions_share_their_state(server: Any, decision: Document) -> None:
 
 
 def test_a_prompt_at_the_limit_passes_and_one_token_more_is_refused(server: Any, decision: Document) -> None:
-    far_too_long = server.ask(words(decision, 2 * CONTEXT))
+    far_too_long = server.ask(letters(decision, 2 * CONTEXT))
     assert far_too_long.status == 400
     assert far_too_long.json["error"]["code"] == "prompt_too_long"
     counted = [
         int(word) for word in far_too_long.json["error"]["message"].replace(",", "").split() if word.isdigit()
     ]
     excess = max(counted) - CONTEXT
-    fits = server.ask(words(decision, 2 * CONTEXT - excess))
+    fits = server.ask(letters(decision, 2 * CONTEXT - excess))
     assert fits.status == 200
     assert fits.json["result"]["input_tokens"] == CONTEXT
-    refused = server.ask(words(decision, 2 * CONTEXT - excess + 1))
+    refused = server.ask(letters(decision, 2 * CONTEXT - excess + 1))
     assert refused.status == 400
     assert refused.json["error"]["path"] == "decision"
     assert f"{CONTEXT + 1} tokens" in refused.json["error"]["message"]
@@ -76,7 +79,7 @@ def test_a_prompt_at_the_limit_passes_and_one_token_more_is_refused(server: Any,
 
 
 def test_requests_at_once_get_the_answer_they_would_get_alone(server: Any, decision: Document) -> None:
-    requests = [words(decision | {"id": str(number)}, CONTEXT * 6 // 10 - number) for number in range(4)]
+    requests = [letters(decision | {"id": str(number)}, CONTEXT * 6 // 10 - number) for number in range(4)]
     alone = [server.ask(request).json["result"] for request in requests]
     with ThreadPoolExecutor() as callers:
         together = list(callers.map(server.ask, requests))
@@ -86,6 +89,16 @@ def test_requests_at_once_get_the_answer_they_would_get_alone(server: Any, decis
         assert reply.json["result"]["option_logits"] == one["option_logits"]
 
 
+def test_logits_that_are_nan_are_an_error_and_leave_nothing_behind(server: Any, decision: Document) -> None:
+    before = server.ask({"decision": decision}).json["result"]["option_logits"]
+    spoiled = decision | {"state": f"The lamp is {SPOILED} on."}
+    for request in ({"decision": spoiled}, {"decisions": [spoiled, spoiled | {"id": "e"}]}):
+        reply = server.ask(request)
+        assert reply.status == 500
+        assert reply.json["error"]["code"] == "engine_error"
+    assert server.ask({"decision": decision}).json["result"]["option_logits"] == before
+
+
 def test_the_callers_text_is_not_logged(
     server: Any, decision: Document, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -93,5 +106,5 @@ def test_the_callers_text_is_not_logged(
     secret = decision | {"state": SECRET, "question": SECRET, "options": [{"id": SECRET}, {"id": "b"}]}
     assert server.ask({"decision": secret}).status == 200
     assert server.ask({"decision": secret | {SECRET: SECRET}}).status == 400
-    assert server.ask(words(secret, 2 * CONTEXT)).status == 400
+    assert server.ask(letters(secret, 2 * CONTEXT)).status == 400
     assert SECRET not in caplog.text
