@@ -41,10 +41,9 @@ class CodeBuild:
         if name in self._projects:
             raise ApiError("ResourceAlreadyExistsException", f"Project already exists: {self._arn(name)}")
         now = datetime.now(UTC)
-        settings = {key: value for key, value in params.items() if key != "badgeEnabled"}
         self._projects[name] = {
             "timeoutInMinutes": DEFAULT_TIMEOUT_MINUTES,
-            **settings,
+            **_settings(params),
             "arn": self._arn(name),
             "created": now,
             "lastModified": now,
@@ -54,7 +53,7 @@ class CodeBuild:
     def update_project(self, params: Params) -> Params:
         """Overwrite the given settings of a project."""
         project = self._project(params["name"])
-        project.update(params, lastModified=datetime.now(UTC))
+        project.update(_settings(params), lastModified=datetime.now(UTC))
         return {"project": project}
 
     def batch_get_projects(self, params: Params) -> Params:
@@ -109,6 +108,11 @@ class CodeBuild:
 
     def _arn(self, name: str) -> str:
         return self._context.arn("codebuild", f"project/{name}")
+
+
+def _settings(params: Params) -> Params:
+    """What a project keeps of a request; it tells of its badge in another shape than it is asked for."""
+    return {name: value for name, value in params.items() if name != "badgeEnabled"}
 
 
 _OVERRIDES = {

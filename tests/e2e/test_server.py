@@ -127,6 +127,7 @@ def test_another_region_is_refused(local_aws: LocalAws) -> None:
         elsewhere.list_endpoints()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGKILL", "end of input"])
 def test_nothing_is_left_running(tmp_path: Path, end: str) -> None:
     state = tmp_path / "state"
