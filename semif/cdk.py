@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from semif.errors import SemifError
@@ -63,9 +64,11 @@ def run_cdk(
                 lines.append(line.rstrip())
                 on_line(lines[-1])
         status = process.wait()
+    except BaseException:
+        _end(process)
+        raise
     finally:
         timer.cancel()
-        _end(process)
     command = "cdk " + " ".join(arguments[:2])
     if timed_out.is_set():
         raise CdkError(_failure(f"{command} did not end within {timeout_seconds:g} s", lines))
@@ -98,15 +101,13 @@ def _environment(root: Path, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End the CLI and the app it started, which share a process group; does nothing once they have ended."""
+    """End the CLI and the app it started, which share a process group: politely, then for good."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        os.killpg(process.pid, number)
-        try:
+        # The group may be gone already; macOS answers EPERM for one of zombies.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def _failure(what: str, lines: Sequence[str]) -> str:

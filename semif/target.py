@@ -72,6 +72,8 @@ def open_target(name: str, *, on_this_machine: bool, profile: str | None = None)
     than the environment names, and where nothing runs on this machine.
     """
     environment = load_environment(name)
+    if on_this_machine and profile:
+        raise SemifError("--profile opens an AWS account and --local needs none; leave one of them out")
     if on_this_machine:
         return _open_local(environment)
     aws = Aws.from_profile(region=environment.region, profile=profile)

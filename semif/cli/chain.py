@@ -11,7 +11,7 @@ from semif.builds.run import build_environment
 from semif.cli.steps import Step, Steps
 from semif.environment import load_environment
 from semif.invoke import Answer
-from semif.lock import Lock
+from semif.lock import Lock, UnbuiltImage
 from semif.project import project_root
 from semif.target import Target, open_target
 
@@ -44,7 +44,10 @@ def build_step(steps: Steps, target: Target) -> Lock:
     """Both builds as one step, each with its phase and its last log lines."""
     with steps.step("build the image and the model") as step:
         lock = build_environment(target, _BuildDisplay(step))
-        step.note = str(target.lock_path.relative_to(target.root))
+        unbuilt = (
+            ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""
+        )
+        step.note = f"{target.lock_path.relative_to(target.root)}{unbuilt}"
     return lock
 
 

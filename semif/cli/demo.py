@@ -1,7 +1,9 @@
 """`semif demo`: the whole chain on this machine, on the embedded model, and nothing left of it."""
 
+import signal
 import time
 from contextlib import suppress
+from types import FrameType
 
 import click
 from rich.console import Console
@@ -28,6 +30,7 @@ def command() -> None:
     requests in examples/, and takes everything away again. It needs no account; the first run downloads the
     model (98 MB) and what packs it.
     """
+    signal.signal(signal.SIGTERM, _stop)
     began = time.monotonic()
     root = project_root()
     was_running = local.find_server(root) is not None
@@ -41,6 +44,11 @@ def command() -> None:
             local.lock_path(root, ENVIRONMENT).unlink(missing_ok=True)
     click.echo(f"{time.monotonic() - began:.0f} s from the first step to the last, nothing is left running")
     click.echo("demo: ok")
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    """End as on Ctrl-C, through the clean-up; by itself SIGTERM ends Python on the spot."""
+    raise SystemExit(128 + number)
 
 
 def _run(steps: Steps) -> None:
