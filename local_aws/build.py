@@ -110,9 +110,8 @@ class Build:
             return "IN_PROGRESS"
         if self._stop_status is not None:
             return self._stop_status
-        return (
-            "FAILED" if any(phase.get("phaseStatus") == "FAILED" for phase in self._phases) else "SUCCEEDED"
-        )
+        failed = any(phase.get("phaseStatus") == "FAILED" for phase in self._phases)
+        return "FAILED" if failed else "SUCCEEDED"
 
     def _run(self) -> None:
         timer = threading.Timer(self._settings["timeoutInMinutes"] * 60, self.stop, ["TIMED_OUT"])
@@ -122,6 +121,9 @@ class Build:
         try:
             self._leave()
             self._run_phases(folder)
+        except Exception as error:  # whatever it is, a build that stopped has not succeeded
+            self._leave(PhaseFailedError("INTERNAL_ERROR", f"{type(error).__name__}: {error}"))
+            raise
         finally:
             timer.cancel()
             self._enter("COMPLETED")

@@ -1,5 +1,6 @@
 """One model host: fetches the model archive, unpacks it, runs the adapter and asks it until it is ready."""
 
+import gzip
 import http.client
 import importlib.util
 import secrets
@@ -11,6 +12,7 @@ import tarfile
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local_aws.context import HOST, Context
 from local_aws.logs import LogStream
-from local_aws.processes import StoppingError, base_environment
+from local_aws.processes import base_environment
 from semif_adapter.settings import Settings
 
 DEFAULT_STARTUP_SECONDS = 600
@@ -83,9 +85,14 @@ class ModelHost:
             self._unpack(self._fetch())
             self._run_adapter()
             self._wait_until_ready()
-        except BaseException:
+        except HostingError:
             self.stop()
             raise
+        except Exception as error:
+            self.stop()
+            raise HostingError(
+                f"the container could not be started: {type(error).__name__}: {error}"
+            ) from error
 
     def stop(self) -> None:
         """End the adapter and remove its files; a second call does nothing."""
@@ -141,9 +148,11 @@ class ModelHost:
         folder = self._model_folder
         folder.mkdir()
         try:
-            with tarfile.open(archive, "r:gz") as packed:
+            with gzip.open(archive) as data, tarfile.open(fileobj=data, mode="r:") as packed:
                 packed.extractall(folder, filter="data")
-        except (tarfile.TarError, EOFError, OSError) as error:
+                while data.read(1 << 20):  # the checksum comes last, where tarfile does not look
+                    pass
+        except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
             raise HostingError(f"the model data is not a sound model.tar.gz: {error}") from error
         archive.unlink()
 
@@ -158,14 +167,11 @@ class ModelHost:
         with self._starting:
             if self._stopped.is_set():
                 raise HostingError(_DELETED)
-            try:
-                self._process = self._context.processes.start(
-                    [sys.executable, "-m", "semif_adapter", "serve"],
-                    environment=environment,
-                    folder=self._folder,
-                )
-            except (StoppingError, OSError, ValueError) as error:
-                raise HostingError(f"the container could not be started: {error}") from error
+            self._process = self._context.processes.start(
+                [sys.executable, "-m", "semif_adapter", "serve"],
+                environment=environment,
+                folder=self._folder,
+            )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._read(self._process.stdout, is_error=False)

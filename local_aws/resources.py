@@ -129,11 +129,14 @@ def _bucket_policy(context: Context) -> ResourceType:
         context.s3.put_bucket_policy(Bucket=bucket, Policy=json.dumps(properties["PolicyDocument"]))
         return Created(bucket)
 
+    def delete(created: Created) -> None:
+        context.s3.delete_bucket_policy(Bucket=created.physical_id)
+
     return ResourceType(
         "AWS::S3::BucketPolicy",
         create=lambda _, properties: put(properties["Bucket"], properties),
         update=lambda created, properties: put(created.physical_id, properties),
-        delete=lambda created: context.s3.delete_bucket_policy(Bucket=created.physical_id) and None,
+        delete=delete,
     )
 
 
@@ -156,7 +159,7 @@ def _codebuild_project(codebuild: CodeBuild) -> ResourceType:
         update=lambda created, properties: put("UpdateProject", created.physical_id, properties),
         delete=delete,
         name_property="Name",
-        attributes=("Arn", "Id"),
+        attributes=("Arn",),
     )
 
 

@@ -229,6 +229,21 @@ def test_a_missing_source_fails_the_download(local_aws: LocalAws) -> None:
     assert phases(build)["DOWNLOAD_SOURCE"] == "FAILED"
 
 
+def test_a_source_that_cannot_be_unpacked_fails_the_build(local_aws: LocalAws) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("buildspec.yml", "version: 0.2\nphases: {}\n")
+        packed.infolist()[0].flag_bits |= 1  # encrypted, says the directory
+    local_aws.s3.put_object(Bucket=BUCKET, Key="encrypted.zip", Body=archive.getvalue())
+    started = local_aws.codebuild.start_build(
+        projectName=PROJECT, sourceLocationOverride=f"{BUCKET}/encrypted.zip"
+    )
+    build = finish(local_aws, started["build"]["id"])
+    assert build["buildStatus"] == "FAILED"
+    (failed,) = (phase for phase in build["phases"] if phase.get("phaseStatus") == "FAILED")
+    assert "encrypted" in failed["contexts"][0]["message"]
+
+
 def test_a_stopped_build_ends_its_command(local_aws: LocalAws) -> None:
     buildspec = """
 version: 0.2

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,18 @@ def create(
     )
     reply = aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
     assert reply["EndpointArn"].endswith(f":endpoint/{name}")
+
+
+def broken_archive() -> bytes:
+    """A model.tar.gz whose header is sound and whose compressed data is not."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as packed:
+        member = tarfile.TarInfo("model.gguf")
+        member.size = 1_000_000
+        packed.addfile(member, io.BytesIO(random.Random(0).randbytes(member.size)))
+    data = bytearray(archive.getvalue())
+    data[500_000:500_100] = bytes(100)
+    return bytes(data)
 
 
 def settled(aws: LocalAws, name: str) -> tuple[str, str]:
@@ -177,6 +190,7 @@ def test_an_endpoint_that_is_not_ready_in_time_fails(local_aws: LocalAws, contai
         (None, "could not fetch the model data from s3://"),
         (b"<html>not an archive</html>", "not a sound model.tar.gz"),
         (gzip.compress(b"no tar inside"), "not a sound model.tar.gz"),
+        (broken_archive(), "not a sound model.tar.gz"),
     ],
 )
 def test_a_wrong_archive_fails_the_endpoint_with_a_reason(
