@@ -15,6 +15,7 @@ import uvicorn
 
 from semif_adapter.app import create_app
 from semif_adapter.contract import Decision, Layout, ModelInfo, Result, ResultTiming, SharedTiming
+from semif_adapter.server import listen
 from semif_adapter.settings import Settings
 from semif_adapter.worker import ScoringEngine, Worker
 
@@ -106,7 +107,7 @@ class HttpServer:
         app = create_app(Settings(**settings), load)
         self.worker: Worker = app.state.worker
         self.engine: ScriptedEngine | None = None
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = listen("127.0.0.1", 0)
         self.port: int = self._listener.getsockname()[1]
         config = uvicorn.Config(
             app, http="httptools", ws="none", lifespan="on", log_config=None, access_log=False

@@ -1,10 +1,13 @@
 """What goes in: bodies good and bad, over real HTTP. The engine is scripted; nothing here needs weights."""
 
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from semif_adapter.server import listen
 
 START_REFUSED = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 SECRET = "Orchideenwasser"
@@ -65,6 +68,13 @@ def test_two_lengths_for_one_body_are_refused(server: Server, decision: Document
     body = chunked(json.dumps({"decision": decision}).encode(), 7)
     head = START_REFUSED + b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n" % len(body)
     assert server.raw(head + body)[0] == 400
+
+
+def test_a_replys_body_does_not_wait_for_the_acknowledgement_of_its_head() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
 def test_every_reply_has_a_length_and_is_not_chunked(server: Server, decision: Document) -> None:
