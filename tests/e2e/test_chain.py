@@ -6,6 +6,7 @@ It runs in a copy of the project, so that a developer's own `.semif` is neither 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -170,3 +171,19 @@ def test_a_demo_whose_build_fails_says_why_and_leaves_nothing(tmp_path: Path) ->
     assert local.find_server(project) is None
     assert not local.lock_path(project, "demo").exists()
     assert processes_of(project) == []
+
+
+def test_a_demo_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
+    project = copy_project(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-m", "semif", "demo"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as demo:
+        while local.find_server(project) is None:
+            assert demo.poll() is None
+            time.sleep(0.05)
+        demo.terminate()
+        output, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 128 + signal.SIGTERM
+    assert b"demo: ok" not in output
+    assert local.find_server(project) is None
+    wait_until_nothing_runs(project)

@@ -1,0 +1,101 @@
+"""Which AWS and which lock a command works with, and what it refuses before anything is touched."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from semif.aws import Aws
+from semif.cli import main
+from semif.cli.chain import deploy_chain
+from semif.cli.steps import Steps
+from semif.environment import load_environment
+from semif.errors import SemifError
+from semif.lock import lock_path
+from semif.project import PROJECT_VARIABLE, project_root
+from semif.target import Target, open_target
+
+EXAMPLE_LOCK = Path(__file__).parents[1] / "infra" / "locks" / "demo.json"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of its own, with the environments and presets of this one, and nothing deployed."""
+    for folder in ("environments", "models"):
+        shutil.copytree(project_root() / folder, tmp_path / folder)
+    monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+def target(account: str = "111122223333", region: str = "eu-central-1") -> Target:
+    """The demo environment in an account that nobody is asked about."""
+    aws = Aws(region=region, endpoint_url="http://127.0.0.1:9")
+    environment = load_environment("demo")
+    return Target(project_root(), environment, aws, account, lock_path("demo"), local=False, poll_seconds=0)
+
+
+def write_lock(**changed: object) -> None:
+    """Put the example lock into the place of demo's own; None removes a key."""
+    content = {**json.loads(EXAMPLE_LOCK.read_bytes()), **changed}
+    kept = {key: value for key, value in content.items() if value is not None}
+    lock_path("demo").write_text(json.dumps(kept, sort_keys=True, indent=2) + "\n")
+
+
+def test_a_missing_lock_says_which_command_writes_it(project: Path) -> None:
+    with pytest.raises(
+        SemifError, match=r"demo\.lock\.json is missing; run `semif build demo`, which writes it"
+    ):
+        target().read_lock()
+
+
+def test_an_example_lock_is_never_deployed_nor_overwritten(project: Path) -> None:
+    write_lock()
+    before = lock_path("demo").read_bytes()
+    with pytest.raises(SemifError, match="is an example for synth checks"):
+        target().read_lock()
+    with pytest.raises(SemifError, match="is an example for synth checks"):
+        deploy_chain(Steps(Console(stderr=True)), target())
+    assert lock_path("demo").read_bytes() == before
+
+
+def test_a_lock_belongs_to_its_account_and_region(project: Path) -> None:
+    write_lock(example=None)
+    place = json.loads(EXAMPLE_LOCK.read_bytes())
+    own = target(place["account"], place["region"])
+    assert own.read_lock().account == place["account"]
+    for other in (target("123456789012", place["region"]), target(place["account"], "us-west-2")):
+        with pytest.raises(SemifError, match=f"is of account {place['account']} in {place['region']}"):
+            other.read_lock()
+
+
+def test_an_environment_of_an_account_is_deployed_nowhere_else(project: Path) -> None:
+    file = project / "environments" / "demo.toml"
+    file.write_text(file.read_text().replace("kind =", 'account = "111122223333"\nkind =', 1))
+    with pytest.raises(SemifError, match=r"demo\.toml says account 111122223333, this is 000000000000"):
+        open_target("demo", on_this_machine=True)
+
+
+def test_on_this_machine_there_are_no_profiles(project: Path) -> None:
+    with pytest.raises(SemifError, match="--profile opens an AWS account and --local needs none"):
+        open_target("demo", on_this_machine=True, profile="production")
+
+
+@pytest.mark.parametrize("command", ["status", "diff", "build"])
+def test_where_nothing_runs_the_command_says_what_to_run(project: Path, command: str) -> None:
+    result = CliRunner().invoke(main, [command, "demo", "--local"])
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "semif: nothing of demo is deployed on this machine; run `semif deploy demo --local`\n"
+    )
+    assert not (project / ".semif").exists()
+
+
+def test_every_command_explains_itself() -> None:
+    for name in main.list_commands(None):  # type: ignore[arg-type]  # the list needs no context
+        result = CliRunner().invoke(main, [name, "--help"])
+        assert result.exit_code == 0
+        if name not in {"demo", "model"}:
+            assert f"semif {name} " in result.output.split("Example")[1]
