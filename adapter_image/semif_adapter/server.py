@@ -50,8 +50,8 @@ def listen(host: str, port: int) -> socket.socket:
             f"cannot listen on {host} port {port} ({error.strerror}), "
             "change SEMIF_HOST or SEMIF_PORT or stop what listens there"
         ) from None
-    # Connections inherit it. asyncio sets it only where the socket names its protocol, which this one does not;
-    # without it a reply's body waits 40 ms for the acknowledgement of its head.
+    # Connections inherit it. asyncio sets it only where the socket names its protocol, and this one does not.
+    # Without it a reply's body waits 40 ms for the acknowledgement of its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
