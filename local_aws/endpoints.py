@@ -105,7 +105,8 @@ class SageMakerEndpoints:
             try:
                 host.start()
             except HostingError as error:
-                endpoint.move("InService", str(error))
+                if endpoint.status == "Updating":  # the old container still serves
+                    endpoint.move("InService", str(error))
                 return
             old = endpoint.host
             endpoint.host, endpoint.variant, endpoint.config_name = host, variant, config_name

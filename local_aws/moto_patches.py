@@ -96,6 +96,7 @@ def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
 def know_resources(classes: Mapping[str, type[Resource]]) -> None:
     """Add resource types, and refuse those that nobody knows: moto passes over them with a warning."""
     known = {**parsing.get_model_map(), **classes}
+    del known["AWS::CloudFormation::Stack"]  # a nested stack runs in the background, and nobody would wait
 
     def resource_class(resource_type: str) -> Any:
         if resource_type not in known:

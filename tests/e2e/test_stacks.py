@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -185,7 +186,9 @@ def test_an_unknown_type_fails_by_name(local_aws: LocalAws) -> None:
     template = artifacts_template()
     template["Resources"]["Alien"] = resource("AWS::Alien::Thing", {})
     template["Resources"]["Custom"] = resource("Custom::Thing", {"ServiceToken": "arn:x"})
-    with pytest.raises(ClientError, match=r"Unrecognized resource types.*AWS::Alien::Thing.*Custom::Thing"):
+    template["Resources"]["Nested"] = resource("AWS::CloudFormation::Stack", {"TemplateURL": "https://x"})
+    unknown = "['AWS::Alien::Thing', 'AWS::CloudFormation::Stack', 'Custom::Thing']"
+    with pytest.raises(ClientError, match=re.escape(f"Unrecognized resource types: {unknown}")):
         local_aws.cloudformation.create_stack(StackName="alien", TemplateBody=json.dumps(template))
     with pytest.raises(ClientError, match="does not exist"):
         local_aws.cloudformation.describe_stacks(StackName="alien")
