@@ -23,9 +23,14 @@ class Settings(BaseModel):
 
     model_dir: Path = Field(Path("/opt/ml/model"), description="folder of the unpacked model archive")
     gguf: Path | None = Field(None, description="a GGUF to serve instead of the model folder's")
-    library_dir: Path = Field(Path("/opt/llama.cpp/bin"), description="folder of libllama.so and its backends")
+    library_dir: Path = Field(
+        Path("/opt/llama.cpp/bin"), description="folder of libllama.so and its backends"
+    )
     readout: Readout | None = Field(None, description="readout to use instead of the manifest's")
-    host: str = Field("0.0.0.0", description="address to listen on")  # noqa: S104 - SageMaker reaches the container from outside
+    host: str = Field(
+        "0.0.0.0",  # noqa: S104 - SageMaker reaches the container from outside
+        description="address to listen on",
+    )
     port: Annotated[int, Field(ge=1, le=65535)] = Field(8080, description="port to listen on")
     threads: Annotated[int, Field(ge=1, le=512)] | None = Field(
         None, description="compute threads; unset: the CPUs this process may use"
@@ -38,7 +43,9 @@ class Settings(BaseModel):
     max_body_bytes: Annotated[int, Field(ge=1024, le=6_291_456)] = Field(
         4_194_304, description="largest request body, in bytes"
     )
-    max_decisions: Annotated[int, Field(ge=1, le=1024)] = Field(64, description="most decisions of one request")
+    max_decisions: Annotated[int, Field(ge=1, le=1024)] = Field(
+        64, description="most decisions of one request"
+    )
     max_in_flight: Annotated[int, Field(ge=1, le=1024)] = Field(
         16, description="requests admitted at once, the running one included"
     )
@@ -57,7 +64,9 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            problems = "; ".join(_describe(problem["loc"][0], problem["msg"], problem["input"]) for problem in error.errors())
+            problems = "; ".join(
+                _describe(problem["loc"][0], problem["msg"], problem["input"]) for problem in error.errors()
+            )
             raise StartupError(problems) from None
 
     def to_env(self) -> dict[str, str]:
