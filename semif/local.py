@@ -15,8 +15,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import urllib3
-
 from semif.aws import Aws, without_aws
 from semif.errors import SemifError
 
@@ -27,8 +25,8 @@ _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 
-_started: list["subprocess.Popen[bytes]"] = []
-"""Servers that this process started: forgetting one would close its pipe, and warn that it still runs."""
+_started: dict[int, "subprocess.Popen[bytes]"] = {}
+"""Servers that this process started, by process id: forgetting one would close its pipe."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def lock_path(root: Path, environment: str) -> Path:
 def find_server(root: Path) -> Server | None:
     """The running server of this project, None where there is none."""
     server = _read(root)
-    return server if server is not None and _answers(server) else None
+    return server if server is not None and not _has_ended(root) else None
 
 
 def ensure_server(root: Path, *, region: str | None, tied: bool = False) -> Server:
@@ -88,15 +86,18 @@ def _start(root: Path, region: str | None, tied: bool) -> Server:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    deadline = time.monotonic() + _START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        server = _read(root)
-        if server is not None and server.pid == process.pid and _answers(server):
-            _started.append(process)
-            return server
-        time.sleep(_LOOK_SECONDS)
-    process.terminate()
-    process.wait(_STOP_SECONDS)
+    try:
+        deadline = time.monotonic() + _START_SECONDS
+        while process.poll() is None and time.monotonic() < deadline:
+            server = _read(root)
+            if server is not None and server.pid == process.pid:
+                _started[process.pid] = process
+                return server
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        if process.pid not in _started:
+            process.terminate()
+            process.wait(_STOP_SECONDS)
     end = log.read_text(errors="replace").splitlines()[-20:]
     raise SemifError("\n".join(["the AWS on this machine did not start", *(f"  {line}" for line in end)]))
 
@@ -115,7 +116,7 @@ def stop_server(root: Path) -> bool:
         if time.monotonic() > deadline:
             raise SemifError(f"the AWS on this machine (process {server.pid}) does not stop; end it by hand")
         time.sleep(_LOOK_SECONDS)
-    for process in _started:
+    if process := _started.pop(server.pid, None):
         process.wait(_STOP_SECONDS)
     return True
 
@@ -136,13 +137,3 @@ def _read(root: Path) -> Server | None:
         return Server(int(told["pid"]), told["endpoint_url"], told["region"], told["account"])
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _answers(server: Server) -> bool:
-    pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=2, read=5), retries=False)
-    try:
-        return pool.request("GET", f"{server.endpoint_url}/moto-api/").status == 200
-    except urllib3.exceptions.HTTPError:
-        return False
-    finally:
-        pool.clear()
