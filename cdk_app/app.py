@@ -28,7 +28,8 @@ def build(environment: Environment, lock: Lock | None, *, app: App | None = None
     """
     app = app or App(analytics_reporting=False)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    ArtifactsStack(app, base_image=base_image(environment.accelerator), environment=environment)
+    extended = base_image(environment.accelerator) if environment.kind == "decision" else None
+    ArtifactsStack(app, base_image=extended, environment=environment)
     if lock is not None:
         EndpointStack(app, environment=environment, lock=lock)
     return app

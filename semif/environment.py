@@ -22,6 +22,7 @@ from pydantic_core import InitErrorDetails
 from semif.errors import SemifError
 from semif.instances import Accelerator, accelerator_of, placement_problems
 from semif.project import project_root
+from semif.text_variables import VariableValue, name_problems, with_gpu_layers
 from semif.toml_file import read_toml, shown
 from semif_adapter.settings import Settings
 
@@ -33,6 +34,8 @@ EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a
 AccountId = Annotated[str, StringConstraints(pattern=r"^[0-9]{12}$")]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$")]
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
+Kind = Literal["decision", "text"]
+"""What answers: our adapter with decisions, or the published container with chat completions."""
 
 
 def _at_least_one(count: int) -> int:
@@ -81,7 +84,7 @@ class Environment(Table):
     """One named deployment. Read with `load_environment`."""
 
     name: EnvironmentName
-    kind: Literal["decision"]
+    kind: Kind
     account: AccountId | None = None
     region: Region | None = None
     removal: Literal["destroy", "retain"]
@@ -89,6 +92,9 @@ class Environment(Table):
     model: ModelTable
     endpoint: EndpointTable
     adapter: Settings = Settings.from_env({})
+    """Of kind `decision` only."""
+    text: dict[str, VariableValue] = {}
+    """Of kind `text` only: variables of the container, named as semif/text_variables.py says."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -118,6 +124,13 @@ class Environment(Table):
         if self.accelerator == "cuda" and self.adapter.gpu_layers == 0:
             return self.adapter.model_copy(update={"gpu_layers": -1})
         return self.adapter
+
+    @property
+    def container_variables(self) -> dict[str, str]:
+        """The container's environment: the adapter's settings, or llama-server's with the same default."""
+        if self.kind == "decision":
+            return self.settings.to_env()
+        return with_gpu_layers(self.text) if self.accelerator == "cuda" else dict(self.text)
 
     @property
     def endpoint_name(self) -> str:
@@ -163,6 +176,11 @@ def read_environment(path: Path) -> Environment:
 
 def _problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong across keys, found on the raw tables: also where a key alone is wrong already."""
+    if tables.get("kind") == "text" and "adapter" in tables:
+        yield "[adapter] does not go with kind = 'text': the published container is set with [text]"
+    if tables.get("kind") == "decision" and "text" in tables:
+        yield "[text] does not go with kind = 'decision': our adapter is set with [adapter]"
+    yield from name_problems(_table(tables, "text"))
     adapter = _table(tables, "adapter")
     for key in SETTINGS_OF_THE_IMAGE:
         if key in adapter:

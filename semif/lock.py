@@ -23,9 +23,10 @@ from pydantic import (
     model_validator,
 )
 
-from semif.environment import AccountId, Environment, EnvironmentName, Region, environments_folder
+from semif.environment import AccountId, Environment, EnvironmentName, Kind, Region, environments_folder
 from semif.errors import ProblemsError, SemifError, problems_of
 from semif.pins import ImageRef
+from semif.regional_image import regional_image
 from semif_adapter.manifest import ModelManifest, Sha256
 
 LOCAL_ACCOUNT = "000000000000"
@@ -59,6 +60,15 @@ class UnbuiltImage(LockPart):
     source_sha256: Sha256
 
 
+class PublishedImage(LockPart):
+    """A Deep Learning Container that runs as it is published: what `text` has instead of a built image."""
+
+    uri: ImageRef
+    """In AWS's private registry of the lock's region."""
+    base: ImageRef
+    """The same image in the public registry, where its digest was found."""
+
+
 class ArchivedModel(LockPart):
     """A model archive in S3."""
 
@@ -80,12 +90,15 @@ class ArchivedModel(LockPart):
         return self.s3_uri.removeprefix("s3://").partition("/")[2]
 
 
-_BUILT, _UNBUILT = "a built image", "an unbuilt image"
+_BUILT, _UNBUILT, _PUBLISHED = "a built image", "an unbuilt image", "a published image"
 
 
 def _image_kind(value: Any) -> str:
-    says_so = isinstance(value, dict) and "built" in value
-    return _UNBUILT if says_so or isinstance(value, UnbuiltImage) else _BUILT
+    """Which of the three `value` is or, by its keys, is meant to be."""
+    keys = value if isinstance(value, dict) else getattr(type(value), "model_fields", {})
+    if "built" in keys:
+        return _UNBUILT
+    return _BUILT if "source_sha256" in keys else _PUBLISHED
 
 
 class Lock(LockPart):
@@ -95,16 +108,32 @@ class Lock(LockPart):
 
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
     environment: EnvironmentName
-    kind: Literal["decision"]
+    kind: Kind
     account: AccountId
     region: Region
     image: Annotated[
-        Annotated[BuiltImage, Tag(_BUILT)] | Annotated[UnbuiltImage, Tag(_UNBUILT)],
+        Annotated[BuiltImage, Tag(_BUILT)]
+        | Annotated[UnbuiltImage, Tag(_UNBUILT)]
+        | Annotated[PublishedImage, Tag(_PUBLISHED)],
         Discriminator(_image_kind),
     ]
     model: ArchivedModel
     example: bool = False
     """True for the locks of synth checks: `semif deploy` refuses them."""
+
+    @model_validator(mode="after")
+    def _image_is_of_the_kind(self) -> "Lock":
+        if self.kind == "text" and not isinstance(self.image, PublishedImage):
+            raise ValueError(
+                "image: kind 'text' runs the published image, of which a lock holds uri and base only; "
+                f"run `semif build {self.environment}`"
+            )
+        if self.kind == "decision" and isinstance(self.image, PublishedImage):
+            raise ValueError(
+                "image: kind 'decision' runs an image that was built, source_sha256 is missing; "
+                f"run `semif build {self.environment}`"
+            )
+        return self
 
     @model_validator(mode="after")
     def _image_is_there(self) -> "Lock":
@@ -118,7 +147,7 @@ class Lock(LockPart):
     @property
     def image_uri(self) -> str:
         """What the SageMaker Model names. An unbuilt image names itself honestly: no registry has it."""
-        if isinstance(self.image, BuiltImage):
+        if not isinstance(self.image, UnbuiltImage):
             return str(self.image.uri)
         return f"{registry_of(self.account, self.region)}/unbuilt@sha256:{self.image.source_sha256}"
 
@@ -156,7 +185,7 @@ def read_lock(path: Path) -> Lock:
     try:
         lock = Lock.model_validate(json.loads(content, object_pairs_hook=_distinct_keys))
     except ValidationError as error:
-        raise ProblemsError(path, problems_of(error, hidden=(_BUILT, _UNBUILT))) from None
+        raise ProblemsError(path, problems_of(error, hidden=(_BUILT, _UNBUILT, _PUBLISHED))) from None
     except (ValueError, RecursionError) as error:
         raise SemifError(f"{path} is not a lock: {error}; run `semif build` to write it anew") from None
     if content != lock.canonical_bytes():
@@ -189,11 +218,12 @@ def check_lock(
 ) -> None:
     """Check that `lock` is of this environment and holds its model; `manifest` is that of the preset.
 
-    `base` is the container that the environment's image must extend; without it any will do. Raises
+    `base` is the container that the environment's image must extend; without it any will do. A published
+    image must be the one that adapter_image/dlc.toml pins, in the registry of the lock's region. Raises
     ProblemsError with all problems at once; `source` names the lock in the message.
     """
     found = list(_mismatches(lock, environment, manifest))
-    if base is not None and isinstance(lock.image, BuiltImage) and lock.image.base != base:
+    if base is not None and not isinstance(lock.image, UnbuiltImage) and lock.image.base != base:
         found.append(
             f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
             f"{environment.accelerator}; run `semif build {environment.name}`"
@@ -225,6 +255,13 @@ def _mismatches(lock: Lock, environment: Environment, manifest: ModelManifest) -
         registry = registry_of(lock.account, lock.region)
         if lock.image.uri.registry != registry:
             yield f"image.uri is in {lock.image.uri.registry!r}, allowed is {registry!r}; {rebuild}"
+    if isinstance(lock.image, PublishedImage) and environment.kind == "text":
+        published = regional_image(environment.accelerator, lock.region)
+        if lock.image.uri != published:
+            yield (
+                f"image.uri is {str(lock.image.uri)!r}, adapter_image/dlc.toml pins {str(published)!r} for "
+                f"{environment.accelerator} in {lock.region}; {rebuild}"
+            )
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

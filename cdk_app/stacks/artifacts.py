@@ -1,4 +1,4 @@
-"""The stack with what a deployment is built in: bucket, image repository and the two builds."""
+"""The stack with what a deployment is built in: bucket, image repository and builds."""
 
 from aws_cdk import CfnOutput, RemovalPolicy, Stack
 from aws_cdk import Environment as Place
@@ -15,16 +15,16 @@ from semif_constructs.model_build import ModelBuild
 class ArtifactsStack(Stack):
     """`Semif-NAME-Artifacts`. Needs no lock: it is deployed first, and its builds make what the lock pins.
 
-    Its outputs (BucketName, RepositoryUri, ImageProjectName, ModelProjectName) are read by `semif build`; no
-    stack imports them.
+    Its outputs (BucketName, ModelProjectName and, with an image to build, RepositoryUri, ImageProjectName)
+    are read by `semif build`; no stack imports them.
     """
 
-    def __init__(self, scope: Construct, *, base_image: ImageRef, environment: Environment) -> None:
-        """Compose the stack for `environment`, whose image extends `base_image`."""
+    def __init__(self, scope: Construct, *, base_image: ImageRef | None, environment: Environment) -> None:
+        """Compose the stack for `environment`, whose image extends `base_image`; None: it builds no image."""
         super().__init__(
             scope,
             environment.artifacts_stack,
-            description=f"Semif {environment.name}: model bucket, image repository and builds",
+            description=f"Semif {environment.name}: model bucket and builds",
             env=Place(account=environment.account, region=environment.region),
             stack_name=environment.artifacts_stack,
             tags={"semif:environment": environment.name},
@@ -32,6 +32,11 @@ class ArtifactsStack(Stack):
         retain = environment.removal == "retain"
         removal_policy = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
         bucket = ModelBucket(self, "ModelBucket", removal_policy=removal_policy)
+        model_build = ModelBuild(self, "ModelBuild", bucket=bucket)
+        CfnOutput(self, "BucketName", value=bucket.bucket.bucket_name)
+        CfnOutput(self, "ModelProjectName", value=model_build.project_name)
+        if base_image is None:
+            return
         repository = AdapterRepository(self, "AdapterRepository", removal_policy=removal_policy)
         image_build = ImageBuild(
             self,
@@ -41,8 +46,5 @@ class ArtifactsStack(Stack):
             bucket=bucket,
             repository=repository,
         )
-        model_build = ModelBuild(self, "ModelBuild", bucket=bucket)
-        CfnOutput(self, "BucketName", value=bucket.bucket.bucket_name)
         CfnOutput(self, "RepositoryUri", value=repository.repository.repository_uri)
         CfnOutput(self, "ImageProjectName", value=image_build.project_name)
-        CfnOutput(self, "ModelProjectName", value=model_build.project_name)

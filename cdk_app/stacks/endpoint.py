@@ -7,8 +7,8 @@ from constructs import Construct
 from semif.environment import Environment
 from semif.lock import Lock
 from semif.pins import ImageRef
-from semif_constructs.decision_endpoint import DecisionEndpoint
-from semif_constructs.decision_model import DecisionModel
+from semif_constructs.model_endpoint import ModelEndpoint
+from semif_constructs.served_model import ServedModel
 
 
 class EndpointStack(Stack):
@@ -28,19 +28,20 @@ class EndpointStack(Stack):
             stack_name=environment.endpoint_stack,
             tags={"semif:environment": environment.name},
         )
-        model = DecisionModel(
+        # The same ids for both kinds: an environment that changes its kind keeps its endpoint.
+        model = ServedModel(
             self,
-            "DecisionModel",
+            "Model",
             endpoint_name=environment.endpoint_name,
+            environment=environment.container_variables,
             image=ImageRef.parse(lock.image_uri),
             model_bucket_name=lock.model.bucket,
             model_key=lock.model.key,
-            settings=environment.settings,
         )
         table = environment.endpoint
-        endpoint = DecisionEndpoint(
+        endpoint = ModelEndpoint(
             self,
-            "DecisionEndpoint",
+            "Endpoint",
             container_startup_health_check_timeout_seconds=table.startup_timeout_seconds,
             endpoint_name=environment.endpoint_name,
             inference_ami_version=table.inference_ami_version,

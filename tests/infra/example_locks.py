@@ -10,9 +10,10 @@ from pathlib import Path
 
 from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
-from semif.lock import ArchivedModel, BuiltImage, Lock, registry_of, write_lock
+from semif.lock import ArchivedModel, BuiltImage, Lock, PublishedImage, registry_of, write_lock
 from semif.pins import ImageRef
 from semif.presets import load_preset
+from semif.regional_image import regional_image
 
 LOCKS = Path(__file__).parent / "locks"
 ACCOUNT = "111122223333"
@@ -28,13 +29,7 @@ def example_lock(environment: Environment) -> Lock:
         kind=environment.kind,
         account=account,
         region=region,
-        image=BuiltImage(
-            uri=ImageRef(
-                f"{registry_of(account, region)}/semif-{environment.name}-example", f"sha256:{_hash('image')}"
-            ),
-            source_sha256=_hash("source"),
-            base=base_image(environment.accelerator),
-        ),
+        image=_image(environment, account, region),
         model=ArchivedModel(
             preset=environment.model.preset,
             manifest_sha256=manifest_sha256,
@@ -43,6 +38,16 @@ def example_lock(environment: Environment) -> Lock:
             format="tar.gz",
         ),
         example=True,
+    )
+
+
+def _image(environment: Environment, account: str, region: str) -> BuiltImage | PublishedImage:
+    base = base_image(environment.accelerator)
+    if environment.kind == "text":
+        return PublishedImage(uri=regional_image(environment.accelerator, region), base=base)
+    repository = f"{registry_of(account, region)}/semif-{environment.name}-example"
+    return BuiltImage(
+        uri=ImageRef(repository, f"sha256:{_hash('image')}"), source_sha256=_hash("source"), base=base
     )
 
 

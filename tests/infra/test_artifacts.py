@@ -13,11 +13,16 @@ from semif.lock import Lock
 Templates = dict[str, Any]
 Synth = Callable[[Environment, Lock | None], Templates]
 ENVIRONMENTS = environment_names()
+WITH_IMAGE = tuple(name for name in ENVIRONMENTS if load_environment(name).kind == "decision")
 
 
 @pytest.fixture(params=ENVIRONMENTS)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+with_image = pytest.mark.parametrize("name", WITH_IMAGE, indirect=True)
+"""For tests of what only an environment that builds an image has."""
 
 
 @pytest.fixture
@@ -64,6 +69,7 @@ def test_the_bucket_is_private_encrypted_versioned_and_tls_only(artifacts: Templ
     )
 
 
+@with_image
 def test_images_are_scanned_and_tags_do_not_move(artifacts: Template) -> None:
     artifacts.has_resource_properties(
         "AWS::ECR::Repository",
@@ -71,6 +77,7 @@ def test_images_are_scanned_and_tags_do_not_move(artifacts: Template) -> None:
     )
 
 
+@with_image
 def test_no_clean_up_rule_can_match_a_tagged_image(artifacts: Template) -> None:
     (repository,) = artifacts.find_resources("AWS::ECR::Repository").values()
     rules = json.loads(repository["Properties"]["LifecyclePolicy"]["LifecyclePolicyText"])["rules"]
@@ -84,14 +91,16 @@ def test_no_clean_up_rule_can_match_a_tagged_image(artifacts: Template) -> None:
 def test_what_destroy_leaves(artifacts: Template, name: str) -> None:
     retain = load_environment(name).removal == "retain"
     policy = "Retain" if retain else "Delete"
-    for kind in ("AWS::S3::Bucket", "AWS::ECR::Repository"):
-        artifacts.has_resource(kind, {"DeletionPolicy": policy, "UpdateReplacePolicy": policy})
-    artifacts.has_resource_properties("AWS::ECR::Repository", {"EmptyOnDelete": not retain})
+    artifacts.has_resource("AWS::S3::Bucket", {"DeletionPolicy": policy, "UpdateReplacePolicy": policy})
+    for repository in artifacts.find_resources("AWS::ECR::Repository").values():
+        assert repository["DeletionPolicy"] == repository["UpdateReplacePolicy"] == policy
+        assert repository["Properties"]["EmptyOnDelete"] is not retain
     # `semif destroy` empties the bucket: a Lambda function that may delete every object would stay deployed.
     artifacts.resource_count_is("AWS::Lambda::Function", 0)
     artifacts.resource_count_is("Custom::S3AutoDeleteObjects", 0)
 
 
+@with_image
 def test_only_the_image_project_is_privileged(artifacts: Template) -> None:
     projects = artifacts.find_resources("AWS::CodeBuild::Project").values()
     privileged = {
@@ -115,6 +124,7 @@ def test_projects_build_from_a_zip_of_the_bucket_with_bounds_and_a_log(artifacts
         assert set(project["DependsOn"]) & set(policies), f"{logical_id} may start before its policy is there"
 
 
+@with_image
 def test_projects_know_what_every_build_of_theirs_shares(artifacts: Template, name: str) -> None:
     variables = {
         project["Properties"]["Source"]["BuildSpec"]: {
@@ -143,9 +153,19 @@ def test_cpu_and_gpu_extend_different_bases(templates: dict[str, Templates]) -> 
     assert base("dev") == base("demo") != base("prod")
 
 
+@with_image
 def test_the_outputs_that_builds_need(artifacts: Template) -> None:
     outputs = artifacts.to_json()["Outputs"]
     assert set(outputs) == {"BucketName", "RepositoryUri", "ImageProjectName", "ModelProjectName"}
+
+
+def test_text_builds_its_model_and_no_image(templates: dict[str, Templates]) -> None:
+    artifacts = Template.from_json(templates["text"]["Artifacts"])
+    artifacts.resource_count_is("AWS::ECR::Repository", 0)
+    (project,) = artifacts.find_resources("AWS::CodeBuild::Project").values()
+    assert project["Properties"]["Source"]["BuildSpec"] == "buildspec.model.yml"
+    assert project["Properties"]["Environment"]["PrivilegedMode"] is False
+    assert set(artifacts.to_json()["Outputs"]) == {"BucketName", "ModelProjectName"}
 
 
 def test_the_stack_is_the_same_with_and_without_a_lock(

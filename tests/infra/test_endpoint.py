@@ -8,13 +8,14 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Template
 
+from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.lock import LOCAL_ACCOUNT, Lock, UnbuiltImage
 from semif.pins import ImageRef
 from semif_adapter.settings import Settings
-from semif_constructs.decision_endpoint import DecisionEndpoint
-from semif_constructs.decision_model import DecisionModel
+from semif_constructs.model_endpoint import ModelEndpoint
+from semif_constructs.served_model import ServedModel
 
 Templates = dict[str, Any]
 Synth = Callable[[Environment, Lock | None], Templates]
@@ -49,8 +50,11 @@ def test_the_model_is_what_the_lock_pins(
     model = only(endpoint, "AWS::SageMaker::Model")["Properties"]
     assert model["PrimaryContainer"]["Image"] == lock.image_uri
     assert model["PrimaryContainer"]["ModelDataUrl"] == lock.model.s3_uri
-    settings = Settings.from_env(model["PrimaryContainer"].get("Environment", {}))
-    assert settings == environment.settings
+    variables = model["PrimaryContainer"].get("Environment", {})
+    if environment.kind == "text":
+        assert variables == environment.text
+    else:
+        assert Settings.from_env(variables) == environment.settings
 
 
 def test_the_container_has_no_network_and_no_hub(endpoint: Template) -> None:
@@ -116,29 +120,36 @@ def test_the_unbuilt_image_of_this_machine_names_itself(synth: Synth, example_lo
     assert image == f"000000000000.dkr.ecr.eu-central-1.amazonaws.com/unbuilt@sha256:{HASH}"
 
 
+def test_text_runs_the_published_container_of_its_region(templates: dict[str, Templates]) -> None:
+    template = Template.from_json(templates["text"]["Endpoint"])
+    container = only(template, "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    digest = base_image("cpu").digest
+    assert container["Image"] == f"763104351884.dkr.ecr.eu-central-1.amazonaws.com/llama-cpp@{digest}"
+    assert container["Environment"]
+    assert all(key.startswith("SM_LLAMA_CPP_") for key in container["Environment"])
+
+
 @pytest.fixture
 def stack() -> Stack:
     return Stack(App(analytics_reporting=False), "Test")
 
 
 @pytest.fixture
-def model(stack: Stack) -> DecisionModel:
-    return DecisionModel(
+def model(stack: Stack) -> ServedModel:
+    return ServedModel(
         stack,
         "Model",
         endpoint_name="semif-test",
         image=ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{HASH}"),
         model_bucket_name="bucket",
         model_key="models/x/model.tar.gz",
-        settings=Settings.from_env({}),
+        environment=Settings.from_env({}).to_env(),
     )
 
 
-def test_the_endpoint_construct_says_all_problems_of_its_arguments(
-    stack: Stack, model: DecisionModel
-) -> None:
+def test_the_endpoint_construct_says_all_problems_of_its_arguments(stack: Stack, model: ServedModel) -> None:
     with pytest.raises(ProblemsError) as caught:
-        DecisionEndpoint(
+        ModelEndpoint(
             stack,
             "Endpoint",
             container_startup_health_check_timeout_seconds=59,
@@ -166,19 +177,19 @@ def test_the_endpoint_construct_says_all_problems_of_its_arguments(
 
 def test_sagemaker_pulls_from_private_registries_only(stack: Stack) -> None:
     with pytest.raises(SemifError, match="private ECR registries only"):
-        DecisionModel(
+        ServedModel(
             stack,
             "Model",
             endpoint_name="semif-test",
             image=ImageRef.parse(f"public.ecr.aws/x/y@sha256:{HASH}"),
             model_bucket_name="bucket",
             model_key="models/x/model.tar.gz",
-            settings=Settings.from_env({}),
+            environment=Settings.from_env({}).to_env(),
         )
 
 
-def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model: DecisionModel) -> None:
-    endpoint = DecisionEndpoint(
+def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model: ServedModel) -> None:
+    endpoint = ModelEndpoint(
         stack,
         "Endpoint",
         container_startup_health_check_timeout_seconds=600,

@@ -100,6 +100,18 @@ def test_the_endpoint_reads_its_one_archive_and_writes_its_one_log(templates: di
     assert pulls == {"arn:${AWS::Partition}:ecr:eu-central-1:111122223333:repository/semif-dev-example"}
 
 
+def test_text_pulls_the_published_container_and_no_other(templates: dict[str, Templates]) -> None:
+    pulls = {
+        flat(resource)
+        for statement in statements(templates["text"]["Endpoint"])
+        if "ecr:BatchGetImage" in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    }
+    assert pulls == {"arn:${AWS::Partition}:ecr:eu-central-1:763104351884:repository/llama-cpp"}
+    artifacts = [action for s in statements(templates["text"]["Artifacts"]) for action in listed(s["Action"])]
+    assert not [action for action in artifacts if action.startswith(("ecr", "sts"))]
+
+
 def test_only_the_image_build_pushes_and_only_the_model_build_uploads(
     templates: dict[str, Templates],
 ) -> None:

@@ -10,12 +10,12 @@ from constructs import Construct
 
 from semif.errors import ProblemsError
 from semif.instances import placement_problems
-from semif_constructs.decision_model import DecisionModel
+from semif_constructs.served_model import ServedModel
 
 VARIANT_NAME = "AllTraffic"
 
 
-class DecisionEndpoint(Construct):
+class ModelEndpoint(Construct):
     """An endpoint with one production variant, on one instance type or on an ordered pool of up to five.
 
     The endpoint keeps its name; its configuration has none, because SageMaker cannot change one: another
@@ -33,7 +33,7 @@ class DecisionEndpoint(Construct):
         initial_instance_count: int = 1,
         instance_pool: Sequence[str] | None = None,
         instance_type: str | None = None,
-        model: DecisionModel,
+        model: ServedModel,
         model_data_download_timeout_seconds: int,
         provision_timeout_seconds: int | None = None,
     ) -> None:

@@ -1,6 +1,7 @@
-"""The SageMaker Model: an image, a model archive and settings, and the role that the container runs with."""
+"""A SageMaker Model: an image, a model archive and variables, and the role that the container runs with."""
 
 import hashlib
+from collections.abc import Mapping
 
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
@@ -9,12 +10,11 @@ from constructs import Construct
 
 from semif.errors import SemifError
 from semif.pins import ImageRef
-from semif_adapter.settings import Settings
 from semif_constructs.findings import acknowledge_wildcard
 from semif_constructs.image_access import grant_pull, repository_arn
 
 
-class DecisionModel(Construct):
+class ServedModel(Construct):
     """A Model without a name of its own, so that another image, archive or setting makes a new one beside it.
 
     Its container has no network: all it needs is in the image and the archive.
@@ -26,15 +26,16 @@ class DecisionModel(Construct):
         construct_id: str,
         *,
         endpoint_name: str,
+        environment: Mapping[str, str],
         image: ImageRef,
         model_bucket_name: str,
         model_key: str,
-        settings: Settings,
     ) -> None:
         """Make the Model and its role.
 
         `model_key` is the archive's key in the bucket. `endpoint_name` is the one endpoint that will use the
-        Model: the role may write that endpoint's log. Raises SemifError if SageMaker could not pull `image`.
+        Model: the role may write that endpoint's log. `environment` holds the container's variables. Raises
+        SemifError if SageMaker could not pull `image`.
         """
         super().__init__(scope, construct_id)
         image_arn = repository_arn(self, image)
@@ -51,7 +52,7 @@ class DecisionModel(Construct):
             enable_network_isolation=True,
             execution_role_arn=self.role.role_arn,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
-                environment=settings.to_env(),
+                environment=dict(environment),
                 image=str(image),
                 model_data_url=f"s3://{model_bucket_name}/{model_key}",
             ),
