@@ -5,6 +5,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from semif import cdk
+from semif.chat import Completion, complete
 from semif.endpoint import find_endpoint
 from semif.errors import SemifError
 from semif.invoke import Answer, ask_endpoint
@@ -23,6 +24,7 @@ _AWS_SECONDS = 2 * 3600.0
 SMOKE_REQUEST = b"""{"decision": {
   "id": "smoke", "state": "The sky is blue.", "question": "Which colour is the sky?",
   "options": [{"id": "blue"}, {"id": "green"}]}}"""
+SMOKE_CHAT = b"""{"messages": [{"role": "user", "content": "Which colour is the sky?"}], "max_tokens": 16}"""
 
 
 def bootstrap(target: Target, on_line: OnLine) -> None:
@@ -43,7 +45,7 @@ def bootstrap(target: Target, on_line: OnLine) -> None:
 
 
 def deploy_artifacts(target: Target, on_line: OnLine) -> None:
-    """Deploy the stack with the bucket, the repository and the two builds; it needs no lock."""
+    """Deploy the stack with the bucket and what is built; it needs no lock."""
     _deploy(target, target.environment.artifacts_stack, "artifacts", on_line)
 
 
@@ -63,8 +65,10 @@ def deploy_endpoint(target: Target, on_line: OnLine) -> Lock:
     return lock
 
 
-def smoke_decision(target: Target) -> Answer:
-    """Ask the endpoint one small decision. Raises as `ask_endpoint` does."""
+def first_answer(target: Target) -> Answer | Completion:
+    """Ask the endpoint a small decision, or for a small completion. Raises as `ask_endpoint`, `complete`."""
+    if target.environment.kind == "text":
+        return complete(target.aws, target.environment.endpoint_name, SMOKE_CHAT)
     return ask_endpoint(target.aws, target.environment.endpoint_name, SMOKE_REQUEST)
 
 

@@ -59,13 +59,18 @@ def request_body(text: bytes, *, name: str) -> bytes:
 
 
 def ask_endpoint(aws: Aws, endpoint: str, body: bytes) -> Answer:
-    """InvokeEndpoint. Raises AnswerError for the container's errors, SemifError for all others."""
+    """Ask an endpoint that decides. Raises as `invoke_endpoint` does, SemifError for a reply that is none."""
+    return _answer(invoke_endpoint(aws, endpoint, body))
+
+
+def invoke_endpoint(aws: Aws, endpoint: str, body: bytes) -> bytes:
+    """The container's reply. Raises AnswerError for the container's errors, SemifError for all others."""
     with aws_errors():
         try:
             reply = aws.sagemaker_runtime.invoke_endpoint(
                 EndpointName=endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE
             )
-            return _answer(reply["Body"].read())
+            return reply["Body"].read()
         except ClientError as error:
             # The container's own status and body: botocore parses the members of ModelError to the top.
             status = error.response.get("OriginalStatusCode")

@@ -1,44 +1,70 @@
-"""The two builds of an environment, and the lock that they leave."""
+"""The builds of an environment, and the lock that they leave."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import ValidationError
 
+from semif.base_images import base_image
 from semif.builds.codebuild import Build, BuildError, follow, require_success, start_build
 from semif.builds.sources import IMAGE_SOURCES, MODEL_SOURCES, SourceZip, pack_sources, upload_sources
 from semif.errors import problems_of
 from semif.lock import Lock, check_lock, write_lock
 from semif.presets import load_preset
+from semif.regional_image import regional_image
 from semif.stacks import Stack, require_stack
 from semif.target import Target
+
+OnChange = Callable[[Sequence[Build]], None]
 
 NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 """Why the AWS on this machine builds no image; no other AWS says it."""
 
 
-def build_environment(target: Target, on_change: Callable[[Sequence[Build]], None] = lambda _: None) -> Lock:
-    """Run the image build and the model build side by side, and write the lock from what they export.
+def build_environment(target: Target, on_change: OnChange = lambda _: None) -> Lock:
+    """Run the model build, and the image build beside it, and write the lock from what they export.
 
-    Both end quickly where their image or archive is there already. Raises SemifError where the Artifacts
-    stack is missing, and BuildError where a build fails or exports what no lock may hold; the lock on disk
-    then stays as it was.
+    An environment of kind `text` has no image to build: its lock names the published one. Builds end quickly
+    where their image or archive is there already. Raises SemifError where the Artifacts stack is missing, and
+    BuildError where a build fails or exports what no lock may hold; the lock on disk then stays as it was.
     """
     stack = require_stack(
         target.aws,
         target.environment.artifacts_stack,
         missing=f"run `semif deploy {target.command_line}`, which makes it first",
     )
-    image_source = pack_sources(target.root, IMAGE_SOURCES)
-    model_source = pack_sources(target.root, MODEL_SOURCES)
-    image = _start(target, stack, "image", image_source, {"SOURCE_SHA256": image_source.sha256})
-    model = _start(target, stack, "model", model_source, {"PRESET": target.environment.model.preset})
-    follow(target.aws, [image, model], poll_seconds=target.poll_seconds, on_change=on_change)
-    not_built = target.local and image.reason_code == NO_CONTAINER_ENGINE
-    require_success([model] if not_built else [image, model])
-    image_part = {"built": False, "source_sha256": image_source.sha256} if not_built else _image_part(image)
+    run = _build_model if target.environment.kind == "text" else _build_both
+    image_part, model = run(target, stack, on_change)
     lock = _lock(target, image_part, _model_part(target, model))
     write_lock(target.lock_path, lock)
     return lock
+
+
+def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
+    """The lock's image part, and the model build, which has passed."""
+    image_source = pack_sources(target.root, IMAGE_SOURCES)
+    model_source = pack_sources(target.root, MODEL_SOURCES)
+    image = _start(target, stack, "image", image_source, {"SOURCE_SHA256": image_source.sha256})
+    model = _start_model(target, stack, model_source)
+    follow(target.aws, [image, model], poll_seconds=target.poll_seconds, on_change=on_change)
+    if target.local and image.reason_code == NO_CONTAINER_ENGINE:
+        require_success([model])
+        return {"built": False, "source_sha256": image_source.sha256}, model
+    require_success([image, model])
+    return _image_part(image), model
+
+
+def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
+    """As `_build_both`, with the published image. It is looked up first, before anything is built for it."""
+    accelerator = target.environment.accelerator
+    published = regional_image(accelerator, target.aws.region)
+    model = _start_model(target, stack, pack_sources(target.root, MODEL_SOURCES))
+    follow(target.aws, [model], poll_seconds=target.poll_seconds, on_change=on_change)
+    require_success([model])
+    return {"uri": str(published), "base": str(base_image(accelerator))}, model
+
+
+def _start_model(target: Target, stack: Stack, source: SourceZip) -> Build:
+    return _start(target, stack, "model", source, {"PRESET": target.environment.model.preset})
 
 
 def _start(target: Target, stack: Stack, name: str, source: SourceZip, variables: Mapping[str, str]) -> Build:

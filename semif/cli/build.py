@@ -15,9 +15,10 @@ from semif.target import open_target
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
     """Build image and model, write the lock.
 
-    Runs the two CodeBuild builds of ENV: the image, and the model archive. Both start from the files of
-    this checkout. What is built already is not built again. The lock (environments/ENV.lock.json) is
-    written only when both have passed: look at the change, commit it, deploy.
+    Runs the CodeBuild builds of ENV: the image (not for kind "text", which runs the published one) and the
+    model archive. They start from the files of this checkout. What is built already is not built again. The
+    lock (environments/ENV.lock.json) is written only when all have passed: look at the change, commit it,
+    deploy.
 
     \b
     Example:

@@ -8,24 +8,26 @@ from rich.table import Table
 from semif import deployment, local
 from semif.builds.codebuild import Build
 from semif.builds.run import build_environment
+from semif.chat import Completion
 from semif.cli.steps import Step, Steps
 from semif.environment import load_environment
 from semif.invoke import Answer
 from semif.lock import Lock, UnbuiltImage
 from semif.project import project_root
-from semif.target import Target, open_target
+from semif.target import Target, check_local, open_target
 
 
 def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     """The target `name` on this machine, whose AWS is started where it does not run; see `ensure_server`."""
-    region = load_environment(name).region
+    environment = load_environment(name)
+    check_local(environment)
     with steps.step("start the AWS on this machine") as step:
-        step.note = local.ensure_server(project_root(), region=region, tied=tied).endpoint_url
+        step.note = local.ensure_server(project_root(), region=environment.region, tied=tied).endpoint_url
     return open_target(name, on_this_machine=True)
 
 
-def deploy_chain(steps: Steps, target: Target) -> Answer:
-    """Artifacts, builds, endpoint and a first decision. Raises SemifError at the first step that fails."""
+def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
+    """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails."""
     target.refuse_example()
     with steps.step("prepare the account for the CDK") as step:
         deployment.bootstrap(target, step.tell)
@@ -36,13 +38,14 @@ def deploy_chain(steps: Steps, target: Target) -> Answer:
     with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
         deployment.deploy_endpoint(target, step.tell)
         step.note = target.environment.endpoint_name
-    with steps.step("ask a first decision"):
-        return deployment.smoke_decision(target)
+    with steps.step("ask for a first answer"):
+        return deployment.first_answer(target)
 
 
 def build_step(steps: Steps, target: Target) -> Lock:
-    """Both builds as one step, each with its phase and its last log lines."""
-    with steps.step("build the image and the model") as step:
+    """The builds as one step, each with its phase and its last log lines."""
+    what = "the model" if target.environment.kind == "text" else "the image and the model"
+    with steps.step(f"build {what}") as step:
         lock = build_environment(target, _BuildDisplay(step))
         unbuilt = (
             ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""

@@ -9,6 +9,7 @@ from rich.console import Console
 from semif.cli.answers import show_answer
 from semif.cli.common import json_option
 from semif.cli.options import target_options
+from semif.environment import load_environment
 from semif.errors import SemifError
 from semif.invoke import ask_endpoint, ask_url, request_body
 from semif.target import open_target
@@ -41,6 +42,8 @@ def command(
         raise click.UsageError(
             "--url asks an adapter directly, --local and --profile choose an AWS; give one"
         )
+    if not url:
+        _refuse_text(arguments[0])
     body = request_body(_read(arguments[-1]), name=arguments[-1])
     if url:
         answer = ask_url(url, body)
@@ -51,6 +54,14 @@ def command(
         click.echo(answer.raw)
     else:
         show_answer(Console(highlight=False), body, answer)
+
+
+def _refuse_text(environment: str) -> None:
+    if load_environment(environment).kind == "text":
+        raise SemifError(
+            f"{environment} is of kind 'text': it answers chat completions (InvokeEndpoint with `messages`), "
+            "decisions come from an environment of kind 'decision'"
+        )
 
 
 def _read(file: str) -> bytes:

@@ -3,11 +3,12 @@
 import click
 from rich.console import Console
 
+from semif.chat import Completion
 from semif.cli.answers import show_answer
 from semif.cli.chain import deploy_chain, start_local
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
-from semif.deployment import SMOKE_REQUEST
+from semif.deployment import SMOKE_CHAT, SMOKE_REQUEST
 from semif.target import open_target
 
 
@@ -18,8 +19,8 @@ from semif.target import open_target
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
     """Deploy ENV, from its artifacts to an endpoint.
 
-    It deploys the Artifacts stack, runs the builds, writes the lock, deploys the Endpoint stack and asks a
-    first decision. Run it again after a change; what has not changed is not made again. `semif diff ENV`
+    It deploys the Artifacts stack, runs the builds, writes the lock, deploys the Endpoint stack and asks for
+    a first answer. Run it again after a change; what has not changed is not made again. `semif diff ENV`
     shows beforehand what would change. With --local everything happens on this machine: the stacks, the
     builds and the endpoint stay until `semif destroy ENV --local`.
 
@@ -47,6 +48,13 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
             }
         )
         return
-    show_answer(Console(highlight=False), SMOKE_REQUEST, answer)
-    click.echo(f"{target.environment.endpoint_name} is in service. Ask it with")
-    click.echo(f"  semif decide {target.command_line} examples/routing.json")
+    name = target.environment.endpoint_name
+    if isinstance(answer, Completion):
+        click.echo(answer.text or "the model thinks before it speaks, longer than a first answer may be")
+        ask = f"aws sagemaker-runtime invoke-endpoint --endpoint-name {name} --content-type application/json"
+        ask += f" --cli-binary-format raw-in-base64-out --body '{SMOKE_CHAT.decode()}' /dev/stdout"
+    else:
+        show_answer(Console(highlight=False), SMOKE_REQUEST, answer)
+        ask = f"semif decide {target.command_line} examples/routing.json"
+    click.echo(f"{name} is in service. Ask it with")
+    click.echo(f"  {ask}")
