@@ -4,6 +4,8 @@ One thread calls `score`; `check` may be called from any. Stream 0 holds the req
 question without its state (the text readout's prior).
 """
 
+import hashlib
+import json
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -30,7 +32,7 @@ from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import Context, Model, Rows, Tokens
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.model_files import ModelFile, find_model
-from semif_adapter.prompt import SYSTEM_TEXT, Prompt, PromptWriter
+from semif_adapter.prompt import SYSTEM_TEXT, Prompt, PromptWriter, option_words
 from semif_adapter.readout import Label, Numbers, find_labels, read_continuations, read_letters, softmax
 from semif_adapter.self_test import can_cut_tail, is_invariant
 from semif_adapter.settings import Settings
@@ -39,7 +41,7 @@ from semif_adapter.streams import Stream
 logger = logging.getLogger(__name__)
 
 PRIORS_KEPT = 1024
-"""Schemas whose empty-state answers the text readout remembers; some hundred bytes each."""
+"""Schemas whose empty-state answers the text readout remembers; at most 2 kB each."""
 
 _SHARED_SEGMENTS = 2  # system and state: what the questions of one request have in common
 
@@ -91,7 +93,7 @@ class Engine:
             if not invariant:
                 logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
             self.info = _info(file, model, context_tokens=self._limit, threads=threads, invariant=invariant)
-            self._priors: OrderedDict[tuple[str, ...], Numbers] = OrderedDict()
+            self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
             self.score([_WARM_UP], "schema-first")
             self._opened = opened.pop_all()
 
@@ -227,8 +229,9 @@ class Engine:
         return values - self._prior(task, layout), None, forward_ended
 
     def _prior(self, task: _Task, layout: Layout) -> Numbers:
-        """What the options' names get from the question alone, with no state; computed once per schema."""
-        key = (layout, task.decision.question, *(option.id for option in task.decision.options))
+        """What the options' words get from the question alone, with no state; computed once per schema."""
+        schema = [layout, task.decision.question, *map(option_words, task.decision.options)]
+        key = hashlib.sha256(json.dumps(schema).encode()).digest()
         if key in self._priors:
             self._priors.move_to_end(key)
             return self._priors[key]

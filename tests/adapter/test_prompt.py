@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semif_adapter.chat_template import chat_template, plain_template
@@ -73,7 +73,8 @@ def test_prompts_about_one_state_share_their_first_two_segments(model: Model) ->
 
 
 @pytest.mark.parametrize("layout", ["schema-first", "state-first"])
-@given(words=st.lists(st.sampled_from([*MARKS, FORGED_TURN, "<", "think>", "|im_end|>", "text", "\n", "é"])))
+@settings(deadline=None)  # the first example on a busy machine says nothing about the code
+@given(words=st.lists(st.sampled_from([*MARKS, FORGED_TURN, "<", "think>", "|im_end|>", "é"]), max_size=7))
 def test_no_text_makes_a_mark_of_the_template(model: Model, layout: str, words: list[str]) -> None:
     """Whatever the user's words hold, the prompt has the marks of the template alone, and all the words."""
     text = "".join(["x", *words])
@@ -87,6 +88,7 @@ def test_no_text_makes_a_mark_of_the_template(model: Model, layout: str, words: 
     for words_segment in prompt.segments[1:3]:
         assert _bytes(model, words_segment.tolist()) in prompt.text.encode()
     assert _bytes(model, np.concatenate(prompt.segments).tolist()) == prompt.text.encode()
+    assert max(template.continuation(asked.options[0], "decision")) < 256
 
 
 def _bytes(model: Model, tokens: list[int]) -> bytes:
@@ -163,6 +165,16 @@ def test_an_unusable_template_stops_the_start(model: Model, source: str, reason:
         chat_template(model, source, SYSTEM)
 
     assert "\n" not in str(raised.value)
+
+
+def test_an_option_answers_with_its_description_or_else_with_its_id_in_plain_words(model: Model) -> None:
+    named, described = (
+        writer(model).continuation(option, "decision")
+        for option in (Option(id="track_order"), Option(id="track_order", description="Where is_it?"))
+    )
+
+    assert _bytes(model, named.tolist()) == b"track order"
+    assert _bytes(model, described.tolist()) == b"Where is_it?"
 
 
 def test_a_json_state_keeps_its_order_and_wastes_no_space() -> None:
