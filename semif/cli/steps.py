@@ -55,4 +55,6 @@ class Steps:
             mark = "[bold green]ok[/]    "
         finally:
             note = f" ({step.note})" if step.note else ""
-            self.console.print(f"{mark} {escape(title + note)} [dim]{time.monotonic() - began:.1f} s[/]")
+            self.console.print(
+                f"{mark} {escape(title + note)} [dim]{time.monotonic() - began:.1f} s[/]", soft_wrap=True
+            )
