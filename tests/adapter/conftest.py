@@ -25,6 +25,7 @@ CONTROL_TOKENS = ("<s>", "<|endoftext|>", "<|im_start|>", "<|im_end|>")
 USER_DEFINED_TOKENS = ("<think>", "</think>")
 
 LAYERS, WIDTH, FEED_FORWARD, HEADS, KV_HEADS, HEAD_WIDTH = 2, 64, 128, 4, 2, 32
+WINDOW = 24  # tokens that an attention layer with a sliding window sees
 STATE, RANK, GROUPS = 16, 4, 2  # of the recurrent layers
 
 Weights = npt.NDArray[np.float32]
@@ -38,7 +39,8 @@ def write_tiny_gguf(
     add_bos: bool = False,
     spoiled: str | None = None,
 ) -> None:
-    """A random F32 model with a byte vocabulary, 2 layers: `qwen3` (attention), `qwen35` (hybrid).
+    """A random F32 model with a byte vocabulary, 2 layers: `qwen3` (attention), `gemma3` (sliding
+    window), `qwen35` (hybrid).
 
     `spoiled` is a character whose embedding is NaN, so that every prompt holding it has NaN logits.
     """
@@ -73,6 +75,8 @@ def write_tiny_gguf(
     writer.add_add_bos_token(add_bos)
     if template is not None:
         writer.add_chat_template(template)
+    if architecture == "gemma3":
+        writer.add_sliding_window(WINDOW)
     if architecture == "qwen35":
         writer.add_ssm_conv_kernel(4)
         writer.add_ssm_inner_size(STATE * RANK)
@@ -108,10 +112,10 @@ def _tensors(architecture: str, vocabulary: int) -> Iterator[tuple[str, Weights]
     def ones(size: int) -> Weights:
         return np.ones(size, np.float32)
 
-    hybrid = architecture == "qwen35"
+    hybrid, sliding = architecture == "qwen35", architecture == "gemma3"
     yield "token_embd.weight", matrix(vocabulary, WIDTH)
     yield "output_norm.weight", ones(WIDTH)
-    yield "output.weight", matrix(vocabulary, WIDTH)
+    yield "output.weight", matrix(vocabulary, WIDTH) * np.float32(0.4)
     for layer in range(LAYERS):
         block = f"blk.{layer}."
         yield block + "attn_norm.weight", ones(WIDTH)
@@ -135,6 +139,9 @@ def _tensors(architecture: str, vocabulary: int) -> Iterator[tuple[str, Weights]
             yield block + "attn_output.weight", matrix(WIDTH, HEADS * HEAD_WIDTH)
             yield block + "attn_q_norm.weight", ones(HEAD_WIDTH) * np.float32(0.3)
             yield block + "attn_k_norm.weight", ones(HEAD_WIDTH)
+        if sliding:
+            yield block + "post_attention_norm.weight", ones(WIDTH)
+            yield block + "post_ffw_norm.weight", ones(WIDTH)
         yield block + "ffn_gate.weight", matrix(FEED_FORWARD, WIDTH)
         yield block + "ffn_up.weight", matrix(FEED_FORWARD, WIDTH)
         yield block + "ffn_down.weight", matrix(WIDTH, FEED_FORWARD)

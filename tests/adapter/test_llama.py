@@ -16,7 +16,7 @@ from semif_adapter.streams import Stream
 BATCH, UBATCH = 64, 32
 
 
-@pytest.fixture(params=["qwen3", "qwen35"])
+@pytest.fixture(params=["qwen3", "gemma3", "qwen35"])
 def model(
     request: pytest.FixtureRequest, library: Library, tiny_gguf: Callable[..., Path]
 ) -> Iterator[Model]:
@@ -30,7 +30,7 @@ def new_context(model: Model) -> Iterator[Callable[[], Context]]:
         yield lambda: stack.enter_context(
             closing(
                 Context(
-                    model, streams=3, context_tokens=256, threads=1, batch_tokens=BATCH, ubatch_tokens=UBATCH
+                    model, streams=3, context_tokens=1024, threads=1, batch_tokens=BATCH, ubatch_tokens=UBATCH
                 )
             )
         )
@@ -162,7 +162,7 @@ def test_a_branch_is_taken_back_without_a_trace(model: Model, new_context: Calla
     stream, other = Stream(context, 0, can_cut=can_cut), Stream(context, 1, can_cut=can_cut)
     stream.extend(prefix)
     mark = stream.mark()
-    for length in (1, 77, 20):
+    for length in (1, 600, 20):  # the long one would push the prefix out of a sliding window's cells
         stream.extend(some_tokens(length, 3 + length), 1)
         other.extend(some_tokens(7, length))
         stream.rewind(mark)
