@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from semif.base_images import base_image
 from semif.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.lock import LOCAL_ACCOUNT, Lock, check_lock, read_lock, write_lock
@@ -149,6 +150,77 @@ def test_an_unbuilt_image_names_itself(content: dict[str, Any]) -> None:
     content["image"] = {"built": False, "source_sha256": HASH}
     lock = Lock.model_validate(content)
     assert lock.image_uri == f"000000000000.dkr.ecr.eu-central-1.amazonaws.com/unbuilt@sha256:{HASH}"
+
+
+@pytest.fixture
+def text() -> Environment:
+    return load_environment("text")
+
+
+def test_a_text_lock_holds_the_published_image_and_what_it_was_resolved_from(
+    example_lock: ExampleLock, text: Environment
+) -> None:
+    lock = example_lock(text)
+    content = json.loads(lock.canonical_bytes())
+    assert (content["kind"], set(content["image"])) == ("text", {"uri", "base"})
+    assert content["image"]["base"] == str(base_image("cpu"))
+    assert lock.image_uri == content["image"]["uri"]
+    assert lock.image_uri.endswith(base_image("cpu").digest)
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "problem"),
+    [
+        ("text", {"source_sha256": HASH}, "kind 'text' runs the published image"),
+        ("text", {"built": False, "source_sha256": HASH}, "image.uri is not a known key"),
+        ("demo", {"source_sha256": None}, "source_sha256 is missing"),
+    ],
+)
+def test_each_kind_has_its_own_image(
+    tmp_path: Path, example_lock: ExampleLock, name: str, image: dict[str, object], problem: str
+) -> None:
+    content = json.loads(example_lock(load_environment(name)).canonical_bytes())
+    content["image"] = {
+        key: value for key, value in {**content["image"], **image}.items() if value is not None
+    }
+    file = tmp_path / "x.lock.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(ProblemsError) as caught:
+        read_lock(file)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("@sha256:1", "@sha256:2"),
+        ("763104351884.dkr", "111122223333.dkr"),
+        ("ecr.eu-central-1", "ecr.us-east-1"),
+        ("/llama-cpp@", "/llama-cpp-arm64@"),
+    ],
+)
+def test_a_text_lock_of_another_image_is_refused(
+    example_lock: ExampleLock, text: Environment, old: str, new: str
+) -> None:
+    content = json.loads(example_lock(text).canonical_bytes())
+    good = content["image"]["uri"]
+    content["image"]["uri"] = good.replace(old, new)
+    assert content["image"]["uri"] != good
+    manifest = load_preset(text.model.preset).manifest()
+    with pytest.raises(ProblemsError) as caught:
+        check_lock(Lock.model_validate(content), text, manifest, source="x")
+    (problem,) = caught.value.problems
+    assert problem.startswith(
+        f"image.uri is {content['image']['uri']!r}, adapter_image/dlc.toml pins {good!r}"
+    )
+    assert problem.endswith("run `semif build text`")
+
+
+def test_a_lock_of_the_other_kind_is_refused(example_lock: ExampleLock, text: Environment) -> None:
+    dev = load_environment("dev").model_copy(update={"name": "text"})
+    manifest = load_preset(text.model.preset).manifest()
+    with pytest.raises(ProblemsError, match="kind is 'decision', the environment text says 'text'"):
+        check_lock(example_lock(dev), text, manifest, source="x")
 
 
 def test_a_lock_that_fits(example_lock: ExampleLock, demo: Environment, manifest: ModelManifest) -> None:

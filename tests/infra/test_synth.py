@@ -43,12 +43,13 @@ def bare(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("name", ["prod", "text"])
 def test_the_cdk_cli_needs_no_account_and_no_network(
-    root: Path, tmp_path: Path, bare: dict[str, str]
+    root: Path, tmp_path: Path, bare: dict[str, str], name: str
 ) -> None:
-    lock = root / "tests" / "infra" / "locks" / "prod.json"
+    lock = root / "tests" / "infra" / "locks" / f"{name}.json"
     done = subprocess.run(
-        ["cdk", "synth", "--quiet", "--output", tmp_path / "out", "-c", "env=prod", "-c", f"lock={lock}"],
+        ["cdk", "synth", "--quiet", "--output", tmp_path / "out", "-c", f"env={name}", "-c", f"lock={lock}"],
         cwd=root,
         env=bare,
         capture_output=True,
@@ -57,8 +58,8 @@ def test_the_cdk_cli_needs_no_account_and_no_network(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "Semif-prod-Artifacts.template.json").exists()
-    assert (tmp_path / "out" / "Semif-prod-Endpoint.template.json").exists()
+    assert (tmp_path / "out" / f"Semif-{name}-Artifacts.template.json").exists()
+    assert (tmp_path / "out" / f"Semif-{name}-Endpoint.template.json").exists()
     assert not (root / "cdk.context.json").exists()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert not manifest.get("missing")

@@ -14,14 +14,16 @@ from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
 from semif.aws import Aws
+from semif.base_images import base_image
 from semif.builds.codebuild import BuildError
 from semif.builds.run import build_environment
 from semif.builds.sources import IMAGE_SOURCES, pack_sources
 from semif.environment import load_environment
 from semif.errors import SemifError
-from semif.lock import BuiltImage, UnbuiltImage, read_lock
+from semif.lock import BuiltImage, PublishedImage, UnbuiltImage, read_lock
 from semif.presets import load_preset
 from semif.project import project_root
+from semif.regional_image import regional_image
 from semif.target import Target
 
 ACCOUNT = "123456789012"
@@ -63,9 +65,11 @@ def logs(aws: Aws) -> Iterator[Stubber]:
         yield stub
 
 
-def target_of(aws: Aws, tmp_path: Path, *, local: bool = False, account: str = ACCOUNT) -> Target:
-    environment = load_environment("demo")
-    path = tmp_path / "demo.lock.json"
+def target_of(
+    aws: Aws, tmp_path: Path, *, name: str = "demo", local: bool = False, account: str = ACCOUNT
+) -> Target:
+    environment = load_environment(name)
+    path = tmp_path / f"{name}.lock.json"
     return Target(project_root(), environment, aws, account, path, local=local, poll_seconds=0)
 
 
@@ -82,8 +86,8 @@ def image_exports(**changed: str) -> dict[str, str]:
     }
 
 
-def model_exports(**changed: str) -> dict[str, str]:
-    manifest = load_preset("embedded").manifest().sha256
+def model_exports(preset: str = "embedded", **changed: str) -> dict[str, str]:
+    manifest = load_preset(preset).manifest().sha256
     return {
         "MODEL_S3_URI": f"s3://{BUCKET}/models/{manifest}/model.tar.gz",
         "MODEL_ARCHIVE_SHA256": "a" * 64,
@@ -157,6 +161,31 @@ def test_what_the_builds_export_becomes_the_lock(
     assert lock.model.s3_uri == model_exports()["MODEL_S3_URI"]
     kept = aws.s3.list_objects_v2(Bucket=BUCKET, Prefix="sources/")["Contents"]
     assert f"sources/{image_source()}.zip" in {item["Key"] for item in kept}
+
+
+def test_text_builds_its_model_only_and_locks_the_published_image(
+    aws: Aws, codebuild: Stubber, tmp_path: Path
+) -> None:
+    outputs = {key: TEMPLATE["Outputs"][key] for key in ("BucketName", "ModelProjectName")}
+    template = json.dumps({**TEMPLATE, "Outputs": outputs})
+    aws.cloudformation.create_stack(StackName="Semif-text-Artifacts", TemplateBody=template)
+    target = target_of(aws, tmp_path, name="text")
+    preset = target.environment.model.preset
+    codebuild.add_response(
+        "start_build",
+        {"build": {"id": "model-project:1"}},
+        {
+            "projectName": "model-project",
+            "sourceTypeOverride": "S3",
+            "sourceLocationOverride": ANY,
+            "environmentVariablesOverride": [{"name": "PRESET", "value": preset, "type": "PLAINTEXT"}],
+        },
+    )
+    expect_look(codebuild, build("model", "SUCCEEDED", model_exports(preset)))
+    lock = build_environment(target)
+    assert read_lock(target.lock_path) == lock
+    assert lock.image == PublishedImage(uri=regional_image("cpu", "us-east-1"), base=base_image("cpu"))
+    assert lock.image_uri.startswith("763104351884.dkr.ecr.us-east-1.amazonaws.com/llama-cpp@sha256:")
 
 
 def test_a_failed_build_tells_phase_reason_and_last_lines_and_leaves_the_lock(

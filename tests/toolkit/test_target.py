@@ -93,6 +93,22 @@ def test_where_nothing_runs_the_command_says_what_to_run(project: Path, command:
     assert not (project / ".semif").exists()
 
 
+@pytest.mark.parametrize("command", ["deploy", "build", "status", "diff"])
+def test_text_is_not_deployed_on_this_machine(project: Path, command: str) -> None:
+    result = CliRunner().invoke(main, [command, "text", "--local"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "which the AWS on this machine does not host yet" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (project / ".semif").exists()
+
+
+def test_a_text_environment_decides_nothing() -> None:
+    result = CliRunner().invoke(main, ["decide", "text", "no-such-file.json"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("semif: text is of kind 'text': it answers chat completions")
+    assert result.stderr.count("\n") == 1
+
+
 def test_every_command_explains_itself() -> None:
     for name in main.list_commands(None):  # type: ignore[arg-type]  # the list needs no context
         result = CliRunner().invoke(main, [name, "--help"])
