@@ -65,7 +65,7 @@ class _BuildDisplay:
 
     def __call__(self, builds: Sequence[Build]) -> None:
         table = Table.grid(padding=(0, 2))
-        table.add_column()
+        table.add_column(no_wrap=True, min_width=len("image"))
         table.add_column(no_wrap=True, overflow="ellipsis")
         for build in builds:
             table.add_row(build.name, f"[bold]{build.phase.lower().replace('_', ' ')}[/]")
