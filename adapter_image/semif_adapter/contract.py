@@ -62,6 +62,8 @@ class ResultTiming(WireModel):
 
     suffix_forward_seconds: float
     total_seconds: float
+    rotations: int = 1
+    """How many orders of the options were scored and averaged."""
 
 
 class SharedTiming(WireModel):
@@ -96,10 +98,24 @@ class Result(WireModel):
     model: ModelInfo
 
 
+class Parameters(WireModel):
+    """How to score. `rotate` asks every question once for each rotation of its options and averages.
+
+    It takes away what a model prefers for its place in the list, costs as many prompts as a question has
+    options, and changes nothing with the text readout, whose prompt lists no options.
+    """
+
+    order_debiasing: Literal["none", "rotate"] = "none"
+
+
 class DecisionRequest(WireModel):
-    """Body of a request with one decision; its prompt layout is schema-first."""
+    """Body of a request with one decision.
+
+    Its prompt layout is schema-first; state-first where it rotates, since the rotations then share the state.
+    """
 
     decision: Decision
+    parameters: Parameters = Parameters()
 
 
 class DecisionsRequest(WireModel):
@@ -109,6 +125,7 @@ class DecisionsRequest(WireModel):
     """
 
     decisions: Annotated[tuple[Decision, ...], Field(min_length=1)]
+    parameters: Parameters = Parameters()
 
 
 class DecisionResponse(WireModel):

@@ -1,6 +1,20 @@
 """Errors that carry what a client is told: the HTTP status, a stable code, a message without user text."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from semif_adapter.contract import ErrorBody, ErrorDetail
+
+Location = tuple[str | int, ...]
+"""Keys and array indices from a request's top to a place in it; a caller's own key as its position, `#2`."""
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a request: where, what (it follows the place's name), a code for programs."""
+
+    location: Location
+    message: str
+    type: str
 
 
 class AdapterError(Exception):
@@ -22,10 +36,17 @@ class AdapterError(Exception):
 
 
 class InvalidRequestError(AdapterError):
-    """The request's content is wrong; the same request will fail again."""
+    """The request's content is wrong; the same request will fail again.
+
+    `problems` says it once more, one by one, where several things were found.
+    """
 
     status = 400
     code = "invalid_request"
+
+    def __init__(self, message: str, *, path: str | None = None, problems: Sequence[Problem] = ()) -> None:
+        super().__init__(message, path=path)
+        self.problems = tuple(problems)
 
 
 class PromptTooLongError(AdapterError):
@@ -33,6 +54,13 @@ class PromptTooLongError(AdapterError):
 
     status = 400
     code = "prompt_too_long"
+
+
+class AuthenticationError(AdapterError):
+    """No key, or not the right one."""
+
+    status = 401
+    code = "authentication_error"
 
 
 class NotFoundError(AdapterError):
@@ -47,6 +75,20 @@ class MethodNotAllowedError(AdapterError):
 
     status = 405
     code = "method_not_allowed"
+
+
+class RequestTimeoutError(AdapterError):
+    """The request did not arrive in time."""
+
+    status = 408
+    code = "request_timeout"
+
+
+class HeadTooLargeError(AdapterError):
+    """More bytes of request line and headers than allowed."""
+
+    status = 431
+    code = "head_too_large"
 
 
 class BodyTooLargeError(AdapterError):
@@ -79,6 +121,18 @@ class OverloadedError(AdapterError):
         return ErrorBody(error=detail, retryable=True, retry_after_seconds=self.retry_after_seconds)
 
 
+class DeadlineError(OverloadedError):
+    """The request was admitted, but its time ran out before its answer."""
+
+    code = "deadline"
+
+
+class StalledError(OverloadedError):
+    """The engine has not finished a step for longer than any may take."""
+
+    code = "stalled"
+
+
 class LoadingError(OverloadedError):
     """The model is still being loaded."""
 
@@ -89,6 +143,13 @@ class DrainingError(OverloadedError):
     """The server is stopping: it finishes what it admitted and takes nothing new."""
 
     code = "draining"
+
+
+class AbandonedError(AdapterError):
+    """Nobody waits for this answer any more; told to nobody, counted as 499 (client closed request)."""
+
+    status = 499
+    code = "abandoned"
 
 
 class EngineError(AdapterError):

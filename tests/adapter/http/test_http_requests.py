@@ -190,7 +190,7 @@ def test_all_problems_are_reported_by_path_and_type_without_the_callers_text(
         "decisions[1].options[2].id must have at most 256 characters, got 257",
         "decisions[1].options[2].description must not be empty",
         "decisions[1].#2 is not a key of this object, allowed are id, state, question, options",
-        "#1 is not a key of this object, allowed are decisions",
+        "#1 is not a key of this object, allowed are decisions, parameters",
     ]
 
 
