@@ -1,5 +1,6 @@
 """`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`, the default too."""
 
+import faulthandler
 import os
 import sys
 
@@ -14,17 +15,16 @@ EXIT_USAGE = 64
 
 
 def main(arguments: list[str]) -> int:
-    """Serve until stopped. Returns the exit status: 0 after a clean stop, EXIT_FAILED, or EXIT_USAGE."""
+    """Serve until stopped. Returns the exit status: EXIT_FAILED, EXIT_USAGE or what `serve` returns."""
     if arguments not in ([], ["serve"]):
         _say(f"unknown arguments {arguments}, the only one is serve")
         return EXIT_USAGE
     try:
         settings = Settings.from_env(os.environ)
-        finished = serve(settings, lambda: Engine.load(settings))
+        return serve(settings, lambda: Engine.load(settings))
     except StartupError as error:
         _say(f"cannot start: {error}")
         return EXIT_FAILED
-    return 0 if finished else EXIT_FAILED
 
 
 def _say(message: str) -> None:
@@ -33,6 +33,8 @@ def _say(message: str) -> None:
 
 
 if __name__ == "__main__":
+    # A process killed by SIGILL (a library built for a newer CPU), SIGSEGV or SIGABRT says so before it ends.
+    faulthandler.enable(all_threads=False)
     # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
     # interpreter's orderly end would destroy what that thread uses.
     status = main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""The one door to the model: decisions in, results out.
+"""The one door to the model: questions in, results out.
 
 One thread calls `score`; `check` may be called from any. Stream 0 holds the request at work, stream 1 the
 question without its state (the text readout's prior).
@@ -10,91 +10,89 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from time import perf_counter
-
-import numpy as np
 
 from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.contract import (
-    Decision,
     Layout,
     ModelInfo,
-    Option,
     Readout,
     Result,
     ResultTiming,
     SharedTiming,
 )
 from semif_adapter.cpu import usable_cpus
-from semif_adapter.errors import EngineError, InvalidRequestError, PromptTooLongError, StartupError
+from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import Context, Model, Rows, Tokens
+from semif_adapter.llama import BATCH_TOKENS, Context, Model, Rows
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.model_files import ModelFile, find_model
-from semif_adapter.prompt import SYSTEM_TEXT, Prompt, PromptWriter, option_words
-from semif_adapter.readout import Label, Numbers, find_labels, read_continuations, read_letters, softmax
+from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
+from semif_adapter.question import OptionText, Question
+from semif_adapter.readout import Numbers, find_labels, read_continuations, read_letters, softmax
 from semif_adapter.self_test import can_cut_tail, is_invariant
 from semif_adapter.settings import Settings
 from semif_adapter.streams import Stream
+from semif_adapter.task import Task, TaskMaker, count_tokens, shared_prefix
 
 logger = logging.getLogger(__name__)
 
 PRIORS_KEPT = 1024
 """Schemas whose empty-state answers the text readout remembers; at most 2 kB each."""
 
-_SHARED_SEGMENTS = 2  # system and state: what the questions of one request have in common
-
-_WARM_UP = Decision(
+_WARM_UP = Question(
     id="warm-up",
     state="The lamp in the hall is on, the one in the kitchen was switched off an hour ago. ",
-    question="Is the lamp in the hall on?",
-    options=(Option(id="yes"), Option(id="not_at_all")),
+    text="Is the lamp in the hall on?",
+    options=(OptionText("yes", "yes", "yes"), OptionText("not_at_all", "not at all", "not at all")),
+    path="warm-up",
 )
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One decision, ready to run."""
-
-    decision: Decision
-    prompt: Prompt
-    path: str
-    labels: tuple[Label, ...]
-    continuations: tuple[Tokens, ...]
-
-
 class Engine:
-    """A loaded model that answers decisions."""
+    """A loaded model that answers questions."""
 
     info: ModelInfo
+    tokens_per_second: float
+    """How fast the warm-up decision was."""
+    step_tokens = BATCH_TOKENS
+    """Most tokens of one forward pass."""
 
     def __init__(self, settings: Settings, file: ModelFile, library: Library) -> None:
         """Use `load`."""
         spec = file.manifest.prompt if file.manifest else PromptSpec(readout="letters")
-        self._readout: Readout = settings.readout or spec.readout
+        readout: Readout = settings.readout or spec.readout
         threads = settings.threads or usable_cpus()
         with ExitStack() as opened:
             model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
             self._limit = min(settings.context_tokens, model.trained_context)
             source = model.chat_template if spec.template == "chat" else None
-            system = SYSTEM_TEXT[self._readout]
-            template = chat_template(model, source, system) if source else plain_template(system)
-            self._labels = find_labels(model, template) if self._readout == "letters" else ()
-            self._writer = PromptWriter(model, template, self._readout)
+            # Letters may run out, the text readout never does: it stands in for them.
+            templates = {
+                name: chat_template(model, source, system) if source else plain_template(system)
+                for name, system in SYSTEM_TEXT.items()
+                if name in (readout, "text")
+            }
+            writers = {name: PromptWriter(model, template, name) for name, template in templates.items()}
+            labels = find_labels(model, templates["letters"]) if readout == "letters" else ()
+            self._tasks = TaskMaker(writers, labels, self._limit)
+            sample = writers[readout].sample
             self._context = opened.enter_context(
                 closing(Context(model, streams=settings.streams, context_tokens=self._limit, threads=threads))
             )
-            can_cut = not model.has_recurrent_layers and can_cut_tail(self._context, self._writer.sample)
+            can_cut = not model.has_recurrent_layers and can_cut_tail(self._context, sample)
             self._streams = [
                 Stream(self._context, index, can_cut=can_cut) for index in range(settings.streams)
             ]
-            invariant = is_invariant(self._context, self._streams, self._writer.sample)
+            invariant = is_invariant(self._context, self._streams, sample)
             if not invariant:
                 logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
             self.info = _info(file, model, context_tokens=self._limit, threads=threads, invariant=invariant)
             self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
-            self.score([_WARM_UP], "schema-first")
+            tokens = self.check([_WARM_UP], "schema-first")
+            started = perf_counter()
+            self.prove()
+            self.tokens_per_second = tokens / (perf_counter() - started)
             self._opened = opened.pop_all()
 
     @classmethod
@@ -113,120 +111,118 @@ class Engine:
         """Free the context and the weights; nothing may be asked afterwards."""
         self._opened.close()
 
-    def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
-        """Find out before queueing whether `score` will refuse `decisions`, at the price of tokenising them.
+    def prove(self) -> None:
+        """Score the warm-up decision. Raises EngineError where the engine cannot."""
+        self.score([_WARM_UP], "schema-first")
 
-        Safe from any thread. Raises InvalidRequestError and PromptTooLongError as `score` does.
+    @property
+    def moved_at(self) -> float:
+        """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
+        return self._context.moved_at
+
+    def abandon(self) -> None:
+        """Make the running `score` raise AbandonedError soon; safe from any thread."""
+        self._context.stop()
+
+    def resume(self) -> None:
+        """Take `abandon` back; safe from any thread."""
+        self._context.resume()
+
+    def check(self, questions: Sequence[Question], layout: Layout) -> int:
+        """Find out before queueing whether `score` will refuse `questions`, at the price of tokenising them.
+
+        Returns how many tokens `score` computes at most, priors left out. Safe from any thread. Raises
+        InvalidRequestError and PromptTooLongError as `score` does.
         """
-        for decision, path in zip(decisions, _paths(decisions, layout), strict=True):
-            self._prepare(decision, layout, path)
+        return count_tokens(self._tasks.make(questions, layout))
 
-    def score(self, decisions: Sequence[Decision], layout: Layout) -> tuple[list[Result], SharedTiming]:
-        """Answer `decisions`, which share one state where there are several; results in their order.
+    def score(self, questions: Sequence[Question], layout: Layout) -> tuple[list[Result], SharedTiming]:
+        """Answer `questions`, which share one state where there are several; results in their order.
 
-        Raises InvalidRequestError (more options than labels, a text that is no Unicode), PromptTooLongError
-        (with counts) and EngineError (a failed forward pass, logits that are not finite). One thread only.
+        Raises InvalidRequestError (a text that is no Unicode), PromptTooLongError (with counts), EngineError
+        (a failed forward pass, logits that are not finite) and AbandonedError (after `abandon`). One thread
+        only.
         """
         started = perf_counter()
-        tasks = [
-            self._prepare(decision, layout, path)
-            for decision, path in zip(decisions, _paths(decisions, layout), strict=True)
-        ]
+        groups = self._tasks.make(questions, layout)
         try:
-            return self._run(tasks, layout, started)
+            return self._run(questions, groups, layout, started)
         except EngineError:
             # A NaN left in the memory would reach later answers: masked cells still count as zero times NaN.
             self._context.reset()
             raise
 
-    def _prepare(self, decision: Decision, layout: Layout, path: str) -> _Task:
-        count = len(decision.options)
-        if self._readout == "letters" and count > len(self._labels):
-            raise InvalidRequestError(
-                f"{count} options are more than the {len(self._labels)} that this model has labels for; "
-                "ask with fewer options, or deploy with the text readout",
-                path=f"{path}.options",
-            )
-        labels = self._labels[:count]
-        prompt = self._writer.write(decision, layout, [label.text for label in labels], path)
-        continuations: tuple[Tokens, ...] = ()
-        if self._readout == "text":
-            continuations = tuple(self._writer.continuation(option, path) for option in decision.options)
-        length = prompt.length + max(map(len, continuations), default=0)
-        if length > self._limit:
-            raise PromptTooLongError(
-                f"the prompt{' with its longest option' if continuations else ''} has {length} tokens, "
-                f"allowed are {self._limit}; shorten the state, the question or the options",
-                path=path,
-            )
-        return _Task(decision, prompt, path, labels, continuations)
-
     def _run(
-        self, tasks: Sequence[_Task], layout: Layout, started: float
+        self, questions: Sequence[Question], groups: Sequence[Sequence[Task]], layout: Layout, started: float
     ) -> tuple[list[Result], SharedTiming]:
+        results: dict[int, Result] = {}
+        prefix_tokens, prefill_seconds = 0, 0.0
         stream = self._streams[0]
-        stream.clear()
-        shared = tasks[0].prompt.segments[: self._shared_segments(tasks)]
-        prefill_started = perf_counter()
-        for segment in shared:
-            stream.extend(segment)
-        prefill_seconds = perf_counter() - prefill_started
-        prefix_tokens = stream.length
-        mark = stream.mark() if len(tasks) > 1 else None
-        results: list[Result] = []
-        for task in tasks:
-            task_started = perf_counter()
-            if results and mark is not None:
-                stream.rewind(mark)
-            for segment in task.prompt.segments[len(shared) : -1]:
+        for tasks in groups:
+            stream.clear()
+            shared = shared_prefix(tasks)
+            prefill_started = perf_counter()
+            for segment in shared:
                 stream.extend(segment)
-            row = stream.extend(task.prompt.segments[-1], wanted=1)
-            logits, mass, forward_ended = self._read(task, layout, stream, row)
-            results.append(
-                Result(
-                    id=task.decision.id,
-                    option_ids=tuple(option.id for option in task.decision.options),
-                    probabilities=tuple(softmax(logits).tolist()),
-                    option_logits=tuple(logits.tolist()),
-                    allowed_token_mass=mass,
-                    input_tokens=task.prompt.length,
-                    cached_tokens=prefix_tokens if results else 0,
-                    prompt_version=task.prompt.version,
-                    prompt_sha256=task.prompt.sha256,
-                    readout=self._readout,
-                    timing=ResultTiming(
-                        suffix_forward_seconds=forward_ended - task_started,
-                        total_seconds=perf_counter() - task_started,
-                    ),
-                    model=self.info,
-                )
-            )
-        return results, SharedTiming(
-            batch_size=len(tasks),
+            prefill_seconds += perf_counter() - prefill_started
+            prefix_tokens += stream.length
+            mark = stream.mark() if sum(len(task.prompts) for task in tasks) > 1 else None
+            for task in tasks:
+                first = task is tasks[0]
+                results[id(task.question)] = self._answer(task, layout, len(shared), mark, first=first)
+        ordered = [results[id(question)] for question in questions]
+        return ordered, SharedTiming(
+            batch_size=len(ordered),
             prefix_tokens=prefix_tokens,
             prefill_seconds=prefill_seconds,
-            suffix_forward_seconds=sum(result.timing.suffix_forward_seconds for result in results),
+            suffix_forward_seconds=sum(result.timing.suffix_forward_seconds for result in ordered),
             total_seconds=perf_counter() - started,
         )
 
-    @staticmethod
-    def _shared_segments(tasks: Sequence[_Task]) -> int:
-        """How many leading segments all `tasks` have in common."""
-        first = tasks[0].prompt.segments[1]
-        same = all(np.array_equal(first, task.prompt.segments[1]) for task in tasks)
-        return _SHARED_SEGMENTS if same else 1
+    def _answer(self, task: Task, layout: Layout, shared: int, mark: Mark | None, *, first: bool) -> Result:
+        """Run one task behind the first `shared` segments, which stream 0 holds; `mark` is their end.
 
-    def _read(
-        self, task: _Task, layout: Layout, stream: Stream, row: Rows
-    ) -> tuple[Numbers, float | None, float]:
-        """The options' logits, the allowed token mass (letters), and when the last forward pass ended."""
-        if self._readout == "letters":
+        The first task of its group finds the stream at the mark already.
+        """
+        started = perf_counter()
+        stream = self._streams[0]
+        prefix = stream.length if mark is None else mark.length
+        total: Numbers | float = 0.0
+        masses: list[float] = []
+        for turn, prompt in enumerate(task.prompts):
+            if mark is not None and not (first and turn == 0):
+                stream.rewind(mark)
+            for segment in prompt.segments[shared:-1]:
+                stream.extend(segment)
+            row = stream.extend(prompt.segments[-1], wanted=1)
             forward_ended = perf_counter()
-            logits, mass = read_letters(row[0], task.labels)
-            return logits, mass, forward_ended
-        values = read_continuations(stream, row[0], task.continuations)
-        forward_ended = perf_counter()
-        return values - self._prior(task, layout), None, forward_ended
+            if task.readout == "letters":
+                values, mass = read_letters(row[0], task.labels)
+                masses.append(mass)
+                total = total + np.roll(values, turn)
+            else:
+                values = read_continuations(stream, row[0], task.continuations)
+                forward_ended = perf_counter()
+                total = total + values - self._prior(task, layout)
+        logits = np.asarray(total / len(task.prompts), np.float64)
+        return Result(
+            id=task.question.id,
+            option_ids=tuple(option.id for option in task.question.options),
+            probabilities=tuple(softmax(logits).tolist()),
+            option_logits=tuple(logits.tolist()),
+            allowed_token_mass=sum(masses) / len(masses) if masses else None,
+            input_tokens=sum(prompt.length for prompt in task.prompts),
+            cached_tokens=prefix * (len(task.prompts) - first),
+            prompt_version=task.prompts[0].version,
+            prompt_sha256=task.prompts[0].sha256,
+            readout=task.readout,
+            timing=ResultTiming(
+                suffix_forward_seconds=forward_ended - started,
+                total_seconds=perf_counter() - started,
+                rotations=len(task.prompts),
+            ),
+            model=self.info,
+        )
 
     def _prior(self, task: _Task, layout: Layout) -> Numbers:
         """What the options' words get from the question alone, with no state; computed once per schema."""

@@ -87,6 +87,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "llama_n_ctx_seq": (_uint, [_pointer]),
     "llama_n_seq_max": (_uint, [_pointer]),
     "llama_n_ubatch": (_uint, [_pointer]),
+    "llama_set_abort_callback": (None, [_pointer, _pointer, _pointer]),
     "llama_set_n_threads": (None, [_pointer, _int, _int]),
     "llama_state_seq_get_data": (_size, [_pointer, _pointer, _size, _int]),
     "llama_state_seq_get_size": (_size, [_pointer, _int]),

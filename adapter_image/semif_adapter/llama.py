@@ -2,11 +2,12 @@
 
 import ctypes
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 import numpy.typing as npt
 
-from semif_adapter.errors import EngineError, StartupError
+from semif_adapter.errors import AbandonedError, EngineError, StartupError
 from semif_adapter.libllama import Batch, Library
 
 Tokens = npt.NDArray[np.int32]
@@ -16,6 +17,12 @@ BATCH_TOKENS = 2048
 UBATCH_TOKENS = 512
 STREAM_ALIGNMENT = 256
 """llama.cpp rounds a stream's cells up to this many."""
+
+_IS_NOT_EMPTY = ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p)
+"""Asked by llama.cpp's CPU backend after each node of the graph whether to stop (`ggml_abort_callback`, which
+takes a pointer and returns a bool). The C library's strlen answers for a buffer of at most one character; a
+Python function would wait for the interpreter's lock a thousand times in each forward pass."""
+_STATUS_ABORTED = 2  # of llama_decode
 
 _NO_DEVICES = ctypes.c_void_p(None)
 """A list of devices that ends at once."""
@@ -169,6 +176,11 @@ class Context:
             }
         )
         library.llama_set_n_threads(self._context, threads, threads)
+        self._stop = ctypes.create_string_buffer(2)
+        """Empty while llama.cpp may compute."""
+        library.llama_set_abort_callback(self._context, _IS_NOT_EMPTY, ctypes.addressof(self._stop))
+        self.moved_at = monotonic()
+        """When the last forward pass ended."""
         self._memory = library.llama_get_memory(self._context)
         self._batch_tokens: int = library.llama_n_batch(self._context)
         self._stream_ids = np.arange(streams, dtype=np.int32)
@@ -189,6 +201,17 @@ class Context:
             self._library.llama_free(self._context)
             self._context = None
 
+    def stop(self) -> None:
+        """Make forward passes raise AbandonedError until `resume`; safe from any thread.
+
+        One that runs on the CPU ends after the node of the graph at work, one on a GPU at its end.
+        """
+        self._stop.value = b"!"
+
+    def resume(self) -> None:
+        """Let forward passes run again."""
+        self._stop.value = b""
+
     def reset(self) -> None:
         """Forget every stream and overwrite what the memory held."""
         self._library.llama_memory_clear(self._memory, True)
@@ -197,7 +220,8 @@ class Context:
         """Run `tokens` at `position` of `stream`; the logits after each of the last `wanted` tokens.
 
         Returns float32 of shape (wanted, vocabulary), the caller's to keep. Longer inputs than a batch are
-        cut at multiples of it, counted from their own start. Raises EngineError where llama.cpp fails.
+        cut at multiples of it, counted from their own start. Raises EngineError where llama.cpp fails,
+        AbandonedError after `stop`; the stream then holds an unknown part of `tokens` and must be cleared.
         """
         assert 0 <= wanted <= len(tokens)
         rows = np.empty((wanted, self._vocab_size), np.float32)
@@ -211,6 +235,8 @@ class Context:
         return rows
 
     def _run(self, stream: int, position: int, tokens: Tokens, outputs: npt.NDArray[np.int8]) -> None:
+        if self._stop.value:
+            raise AbandonedError("the computation was abandoned")
         count = len(tokens)
         tokens = np.ascontiguousarray(tokens, np.int32)
         positions = np.arange(position, position + count, dtype=np.int32)
@@ -226,6 +252,9 @@ class Context:
             outputs.ctypes.data,
         )
         status = self._library.llama_decode(self._context, batch)
+        self.moved_at = monotonic()
+        if status == _STATUS_ABORTED:
+            raise AbandonedError("the computation was abandoned")
         if status != 0:
             raise EngineError(f"llama.cpp could not run a batch of {count} tokens (status {status})")
 

@@ -2,37 +2,43 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
 
+from semif_adapter import logs
 from semif_adapter.app import create_app
-from semif_adapter.errors import StartupError
+from semif_adapter.errors import DrainingError, StartupError
+from semif_adapter.protocol import BoundedProtocol
 from semif_adapter.settings import Settings
-from semif_adapter.worker import ScoringEngine, Worker
+from semif_adapter.worker import DRAINING_RETRY_SECONDS, ScoringEngine, Worker
 
 logger = logging.getLogger(__name__)
 
-DRAIN_SECONDS = 25
-"""How long a stop waits for admitted requests: SageMaker kills a container 30 seconds after SIGTERM
-(SageMaker AI developer guide, "Custom inference code with hosting services")."""
+EXIT_CLEAN = 0
+EXIT_ENGINE_DEAD = 70
+"""EX_SOFTWARE of sysexits.h: the engine can answer nothing any more."""
+EXIT_UNFINISHED = 75
+"""EX_TEMPFAIL: admitted requests were given up, at the end of the grace time or by a second signal."""
+
 CLOSE_SECONDS = 3
-"""How long connections may take to close after that."""
+"""How long connections may take to close after the last answer. With the longest drain this stays below the
+30 seconds after which SageMaker kills a container (SageMaker AI developer guide, "Custom inference code with
+hosting services")."""
 BACKLOG = 2048
 
 
-def serve(settings: Settings, load: Callable[[], ScoringEngine]) -> bool:
-    """Serve until SIGTERM or SIGINT, then finish what was admitted.
+def serve(settings: Settings, load: Callable[[], ScoringEngine]) -> int:
+    """Serve until SIGTERM or SIGINT, then finish what was admitted. A second signal ends the process at once.
 
-    Returns whether everything admitted was answered. The engine's thread may still be running.
-    Raises StartupError if the port cannot be had or the model cannot be loaded.
+    Returns the exit status: EXIT_CLEAN, EXIT_UNFINISHED or EXIT_ENGINE_DEAD. The engine's thread may still be
+    running. Raises StartupError if the port cannot be had or the model cannot be loaded.
     """
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    logs.configure(settings.log_level)
     with listen(settings.host, settings.port) as listener:
         return asyncio.run(_serve(settings, load, listener))
 
@@ -56,13 +62,13 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def _serve(settings: Settings, load: Callable[[], ScoringEngine], listener: socket.socket) -> bool:
+async def _serve(settings: Settings, load: Callable[[], ScoringEngine], listener: socket.socket) -> int:
     app = create_app(settings, load)
     worker: Worker = app.state.worker
     server = _Server(
         uvicorn.Config(
             app,
-            http="httptools",  # refuses Transfer-Encoding beside Content-Length, which h11 lets pass
+            http=BoundedProtocol,
             loop="asyncio",
             ws="none",
             lifespan="on",
@@ -74,36 +80,49 @@ async def _serve(settings: Settings, load: Callable[[], ScoringEngine], listener
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        return await _until_stopped(worker, serving)
+        return await _until_stopped(settings, worker, serving)
     finally:
         server.should_exit = True
         await serving
 
 
-async def _until_stopped(worker: Worker, serving: "asyncio.Task[None]") -> bool:
-    """Wait for a signal and drain. Returns whether everything admitted was answered in time."""
+async def _until_stopped(settings: Settings, worker: Worker, serving: "asyncio.Task[None]") -> int:
+    """Wait for a signal or the engine's end, and drain. Returns the exit status."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            logger.error("stopping at once, at the second signal")
+            os._exit(EXIT_UNFINISHED)
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, on_signal)
     loading = asyncio.create_task(worker.wait_loaded())
     stopping = asyncio.create_task(stop.wait())
+    breaking = asyncio.create_task(worker.wait_broken())
     try:
         await asyncio.wait((loading, stopping, serving), return_when=asyncio.FIRST_COMPLETED)
         if loading.done():
             loading.result()
-            await asyncio.wait((stopping, serving), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((stopping, serving, breaking), return_when=asyncio.FIRST_COMPLETED)
+        worker.drain()
+        drained = asyncio.create_task(worker.drained())
+        await asyncio.wait(
+            (drained, breaking), timeout=settings.drain_seconds, return_when=asyncio.FIRST_COMPLETED
+        )
     finally:
-        loading.cancel()
-        stopping.cancel()
-    worker.drain()
-    try:
-        async with asyncio.timeout(DRAIN_SECONDS):
-            await worker.drained()
-    except TimeoutError:
-        logger.error("stopping with requests unanswered after %d seconds", DRAIN_SECONDS)
-        return False
-    return True
+        for task in (loading, stopping, breaking):
+            task.cancel()
+    if breaking.done() and not breaking.cancelled():
+        return EXIT_ENGINE_DEAD
+    if not drained.done():
+        drained.cancel()
+        logger.error("stopping with requests unanswered after %g seconds", settings.drain_seconds)
+        worker.give_up(DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS))
+        return EXIT_UNFINISHED
+    return EXIT_CLEAN
 
 
 class _Server(uvicorn.Server):

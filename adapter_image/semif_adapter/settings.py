@@ -6,7 +6,7 @@ the SageMaker Model: both sides agree because there is one list.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -48,6 +48,32 @@ class Settings(BaseModel):
     )
     max_in_flight: Annotated[int, Field(ge=1, le=1024)] = Field(
         16, description="requests admitted at once, the running one included"
+    )
+    max_queued_tokens: Annotated[int, Field(ge=256, le=16_777_216)] = Field(
+        262_144, description="tokens that the admitted requests may have to compute together"
+    )
+    deadline_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
+        55.0, description="longest time from a request's arrival to its answer; SageMaker cuts at 60"
+    )
+    body_seconds: Annotated[float, Field(ge=0.1, le=3600)] = Field(
+        10.0, description="longest time for a request's body to arrive"
+    )
+    drain_seconds: Annotated[float, Field(ge=0.1, le=3600)] = Field(
+        25.0, description="how long a stop waits for admitted requests; SageMaker kills after 30"
+    )
+    stall_seconds: Annotated[float, Field(ge=0.1, le=3600)] | None = Field(
+        None,
+        description="longest step of the engine before /ping fails; "
+        "unset: four times what 2048 tokens take, at least 30",
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        "INFO", description="lowest level of log lines"
+    )
+    metrics: Literal["emf", "off"] = Field(
+        "emf", description="figures on standard output in CloudWatch's embedded metric format, or none there"
+    )
+    endpoint_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,63}$")] | None = Field(
+        None, description="the figures' dimension Endpoint; unset: they have no dimension"
     )
 
     @classmethod

@@ -1,7 +1,8 @@
 """One thread owns the engine; requests wait for it in a bounded queue.
 
 What is not said to run elsewhere runs on the event loop's thread, so the counters need no lock. The engine is
-loaded, asked and closed on its own thread only: a libllama context must not be touched from two.
+loaded, asked and closed on its own thread only: a libllama context must not be touched from two. The one lock
+guards which job runs, so that only that job is ever told to stop.
 """
 
 import asyncio
@@ -10,18 +11,22 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from time import monotonic
-from typing import Literal, NamedTuple, Protocol, TypeVarTuple, Unpack
+from typing import Literal, Protocol, TypeVarTuple, Unpack
 
+from semif_adapter.admission import Admission
 from semif_adapter.contract import Decision, Layout, ModelInfo, Result, SharedTiming
 from semif_adapter.errors import (
     AdapterError,
+    DeadlineError,
     DrainingError,
     EngineError,
     LoadingError,
-    OverloadedError,
+    StalledError,
     StartupError,
 )
+from semif_adapter.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -29,10 +34,11 @@ LOADING_RETRY_SECONDS = 10.0
 DRAINING_RETRY_SECONDS = 1.0
 """Another instance answers a retry: the load balancer stops sending here as soon as `/ping` fails."""
 CLOSE_SECONDS = 1.0
-MEAN_WEIGHT = 0.2
-"""How much the latest request counts in the running mean of seconds per request."""
+SHORTEST_STALL_SECONDS = 30.0
+STALL_FACTOR = 4.0
+"""How much longer than the token rate says a step may take before the engine counts as stalled."""
 
-State = Literal["loading", "ready", "failed", "draining"]
+State = Literal["loading", "ready", "stalled", "failed", "draining"]
 Answer = tuple[list[Result], SharedTiming]
 Arguments = TypeVarTuple("Arguments")
 
@@ -44,38 +50,80 @@ class ScoringEngine(Protocol):
     def info(self) -> ModelInfo:
         """What is loaded."""
 
-    def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
-        """Refuse what `score` would refuse, without computing; safe from any thread."""
+    @property
+    def tokens_per_second(self) -> float:
+        """How fast the warm-up decision was."""
+
+    @property
+    def step_tokens(self) -> int:
+        """Most tokens of one forward pass, the engine's longest step."""
+
+    @property
+    def moved_at(self) -> float:
+        """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
+
+    def check(self, decisions: Sequence[Decision], layout: Layout) -> int:
+        """Refuse what `score` would refuse; the tokens to compute otherwise. Safe from any thread."""
 
     def score(self, decisions: Sequence[Decision], layout: Layout) -> Answer:
         """Answer the decisions of one request, in their order; called from the engine's thread only."""
+
+    def prove(self) -> None:
+        """Score the warm-up decision again. Raises EngineError where the engine no longer can."""
+
+    def abandon(self) -> None:
+        """Make the running `score` raise AbandonedError soon; safe from any thread."""
+
+    def resume(self) -> None:
+        """Take `abandon` back; safe from any thread."""
 
     def close(self) -> None:
         """Free the model."""
 
 
-class _Job(NamedTuple):
+@dataclass
+class Place:
+    """One admitted request: until when it must be answered, and what the log will tell of its way."""
+
+    arrived: float
+    deadline: float
+    tokens: int = 0
+    queue_seconds: float = 0.0
+    score_seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class _Job:
     decisions: Sequence[Decision]
     layout: Layout
+    tokens: int
     answer: "asyncio.Future[Answer]"
+    queued_at: float
+    abandoned: bool = False
+    started_at: float | None = None
+    ended_at: float | None = None
 
 
 class Worker:
-    """Admits requests up to a limit and hands them, one after another, to the engine's thread."""
+    """Admits requests up to the limits and hands them, one after another, to the engine's thread."""
 
-    def __init__(self, load: Callable[[], ScoringEngine], max_in_flight: int) -> None:
+    def __init__(self, load: Callable[[], ScoringEngine], settings: Settings) -> None:
         self.state: State = "loading"
+        self.admission = Admission(max_requests=settings.max_in_flight, max_tokens=settings.max_queued_tokens)
         self._load = load
-        self._max_in_flight = max_in_flight
-        self.in_flight = 0
-        """Requests admitted and not answered yet."""
+        self._deadline_seconds = settings.deadline_seconds
+        self._stall_seconds = settings.stall_seconds
         self._engine: ScoringEngine | None = None
         self._loaded = asyncio.Event()
         self._load_error: StartupError | None = None
+        self._broken = asyncio.Event()
+        self._draining = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._mean_seconds = 1.0
+        self._waiting: set[_Job] = set()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._busy_since: float | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -89,71 +137,144 @@ class Worker:
         if self._load_error is not None:
             raise self._load_error
 
+    async def wait_broken(self) -> None:
+        """Wait until the engine can answer nothing any more."""
+        await self._broken.wait()
+
     def check_ready(self) -> None:
-        """Raise LoadingError or DrainingError (both 503) unless requests are taken."""
-        if self.state == "draining":
-            raise DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS)
-        if self.state != "ready":
-            raise LoadingError("the model is not loaded yet", retry_after_seconds=LOADING_RETRY_SECONDS)
+        """Raise LoadingError, StalledError or DrainingError (all 503) unless requests are taken."""
+        self._watch()
+        match self.state:
+            case "ready":
+                return
+            case "draining":
+                raise DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS)
+            case "stalled":
+                raise StalledError(
+                    "the engine has not moved for too long", retry_after_seconds=LOADING_RETRY_SECONDS
+                )
+            case "failed":
+                raise DrainingError(
+                    "the engine failed, the server is ending", retry_after_seconds=DRAINING_RETRY_SECONDS
+                )
+            case _:
+                raise LoadingError("the model is not loaded yet", retry_after_seconds=LOADING_RETRY_SECONDS)
 
     @contextmanager
-    def admit(self) -> Iterator[None]:
-        """Hold one of the `max_in_flight` places while the request is read, scored and answered.
+    def admit(self) -> Iterator[Place]:
+        """Hold one of the `max_in_flight` places while the request is read, queued and scored.
 
-        Raises LoadingError, DrainingError or OverloadedError (all 503) where there is none.
+        Raises LoadingError, StalledError, DrainingError or OverloadedError (all 503) where there is none.
         """
         self.check_ready()
-        if self.in_flight >= self._max_in_flight:
-            wait = round(max(0.1, self._mean_seconds * self.in_flight), 1)
-            raise OverloadedError(
-                f"{self.in_flight} requests are in flight, the limit is {self._max_in_flight}",
-                retry_after_seconds=wait,
-            )
-        self.in_flight += 1
+        now = monotonic()
+        self.admission.take_place(now)
         self._idle.clear()
         try:
-            yield
+            yield Place(now, now + self._deadline_seconds)
         finally:
-            self.in_flight -= 1
-            if self.in_flight == 0:
+            self.admission.free_place()
+            if self.admission.requests == 0:
                 self._idle.set()
 
-    def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
-        """Refuse now what would be refused after its turn in the queue: a prompt that does not fit, for one.
+    def check(self, decisions: Sequence[Decision], layout: Layout) -> int:
+        """Refuse now what would be refused after its turn in the queue; the tokens to compute otherwise.
 
         May run on any thread. Raises AdapterError.
         """
         assert self._engine is not None  # admitted: the model is loaded
-        self._engine.check(decisions, layout)
+        return self._engine.check(decisions, layout)
 
-    async def score(self, decisions: Sequence[Decision], layout: Layout) -> Answer:
-        """Queue the decisions of one admitted request and wait for their answer.
+    async def score(self, decisions: Sequence[Decision], layout: Layout, tokens: int, place: Place) -> Answer:
+        """Queue the decisions of one admitted request, `tokens` to compute, and wait for their answer.
 
-        Raises what the engine raises: AdapterError, EngineError for any failure it did not foresee.
+        Cancelling it drops the request from the queue, or stops the engine's work on it. Raises
+        OverloadedError where the deadline cannot be met, DeadlineError where it passed, and what the engine
+        raises: AdapterError, EngineError for any failure it did not foresee.
         """
-        answer: asyncio.Future[Answer] = self._loop.create_future()
-        self._jobs.put(_Job(decisions, layout, answer))
-        return await answer
+        if self.state == "failed":
+            self.check_ready()
+        now = monotonic()
+        place.tokens = tokens
+        self.admission.enter(tokens, place.deadline, now)
+        job = _Job(decisions, layout, tokens, self._loop.create_future(), now)
+        self._waiting.add(job)
+        self._jobs.put(job)
+        try:
+            async with asyncio.timeout(place.deadline - now):
+                return await job.answer
+        except TimeoutError:
+            raise DeadlineError(
+                f"there was no answer within {self._deadline_seconds:g} s",
+                retry_after_seconds=round(max(1.0, self.admission.backlog_seconds(monotonic())), 1),
+            ) from None
+        finally:
+            self._abandon(job)
+            started, ended = job.started_at, job.ended_at or monotonic()
+            place.queue_seconds = (started or ended) - job.queued_at
+            place.score_seconds = ended - started if started else 0.0
+
+    def _abandon(self, job: _Job) -> None:
+        """Nobody waits for `job` any more; does nothing where the engine is done with it."""
+        self._waiting.discard(job)
+        with self._lock:
+            if job.ended_at is not None:
+                return
+            job.abandoned = True
+            if job.started_at is not None:
+                assert self._engine is not None
+                self._engine.abandon()
+                return
+        self.admission.leave(job.tokens, started=False)
 
     def drain(self) -> None:
         """Admit nothing from now on."""
         self._enter("draining")
+        self._draining.set()
+
+    async def wait_draining(self) -> None:
+        """Wait until nothing is admitted any more."""
+        await self._draining.wait()
 
     async def drained(self) -> None:
         """Wait until every admitted request has its answer."""
         await self._idle.wait()
 
+    def give_up(self, error: AdapterError) -> None:
+        """Answer everything that still waits with `error`."""
+        for job in self._waiting:
+            if not job.answer.done():
+                job.answer.set_exception(error)
+
     async def close(self) -> None:
         """Let the engine's thread finish its queue and free the model.
 
-        Waits CLOSE_SECONDS for it and no longer: a load or a decode cannot be interrupted.
+        Waits CLOSE_SECONDS for it and no longer: a load cannot be interrupted.
         """
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join, CLOSE_SECONDS)
 
+    @property
+    def stall_seconds(self) -> float:
+        """How long the engine may go without a step before it counts as stalled."""
+        if self._stall_seconds is not None:
+            return self._stall_seconds
+        if self._engine is None:
+            return SHORTEST_STALL_SECONDS
+        step = self._engine.step_tokens / self.admission.rate.tokens_per_second
+        return max(SHORTEST_STALL_SECONDS, STALL_FACTOR * step)
+
+    def _watch(self) -> None:
+        """Notice that the engine stands still, or that it moves again."""
+        busy_since = self._busy_since
+        if self._engine is None or self.state not in ("ready", "stalled"):
+            return
+        still = 0.0 if busy_since is None else monotonic() - max(busy_since, self._engine.moved_at)
+        self._enter("stalled" if still > self.stall_seconds else "ready")
+
     def _enter(self, state: State) -> None:
         # A stop that arrives while the model loads is not undone by the load's success.
-        if self.state in ("draining", state):
+        if self.state in ("failed", state) or (self.state == "draining" and state != "failed"):
             return
         self.state = state
         logger.info("state: %s", state)
@@ -173,37 +294,51 @@ class Worker:
             )
             return
         self._report(self._load_done, engine)
-        while (job := self._jobs.get()) is not None:
-            self._answer(engine, job)
-        engine.close()
+        try:
+            while (job := self._jobs.get()) is not None:
+                self._answer(engine, job)
+        except BaseException as error:  # noqa: BLE001 - a thread that ends must end the process too
+            self._report(self._break, type(error).__name__)
+        else:
+            engine.close()
 
     def _answer(self, engine: ScoringEngine, job: _Job) -> None:
-        if job.answer.cancelled():
-            return
-        started = monotonic()
+        with self._lock:
+            if job.abandoned:
+                return
+            job.started_at = self._busy_since = monotonic()
+        self._report(self.admission.start, job.tokens, job.started_at)
+        answer: Answer | None = None
         try:
             answer = engine.score(job.decisions, job.layout)
+            failure: AdapterError | None = None
         except AdapterError as error:
-            self._report(self._fail, job.answer, error)
+            failure = error
         except Exception as error:  # noqa: BLE001 - the request gets its 500, the thread lives on
             # Only the type: the message of an unforeseen error may hold the caller's text.
             logger.error("engine fault: %s", type(error).__name__)
-            self._report(
-                self._fail, job.answer, EngineError(f"the engine failed with {type(error).__name__}")
-            )
-        else:
-            self._report(self._finish, job.answer, answer, monotonic() - started)
+            failure = EngineError(f"the engine failed with {type(error).__name__}")
+        finally:
+            with self._lock:
+                job.ended_at = monotonic()
+                engine.resume()
+        self._report(self._finish, job, answer, failure)
+        if isinstance(failure, EngineError):
+            # One request's fault, or the engine's end? The warm-up decision tells.
+            engine.prove()
+        self._busy_since = None
 
     def _report(self, callback: Callable[[Unpack[Arguments]], None], *arguments: *Arguments) -> None:
         # A loop that is closed has nobody waiting: the server gave up on this thread.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *arguments)
 
-    # Back on the event loop's thread. A future may be cancelled while the engine works on its job.
+    # Back on the event loop's thread. A future may be done while the engine works on its job.
 
     def _load_done(self, engine: ScoringEngine) -> None:
         info = engine.info
         self._engine = engine
+        self.admission.rate = type(self.admission.rate)(engine.tokens_per_second)
         logger.info(
             "model: %s, %s, sha256 %s, llama.cpp %s", info.name, info.file, info.sha256, info.llama_cpp_build
         )
@@ -215,11 +350,19 @@ class Worker:
         self._enter("failed")
         self._loaded.set()
 
-    def _finish(self, future: "asyncio.Future[Answer]", answer: Answer, seconds: float) -> None:
-        self._mean_seconds += MEAN_WEIGHT * (seconds - self._mean_seconds)
-        if not future.done():
-            future.set_result(answer)
+    def _finish(self, job: _Job, answer: Answer | None, failure: AdapterError | None) -> None:
+        self.admission.leave(job.tokens, started=True)
+        if answer is not None and job.started_at is not None and job.ended_at is not None:
+            self.admission.rate.learn(job.tokens, job.ended_at - job.started_at)
+        if job.answer.done():
+            return
+        if answer is not None:
+            job.answer.set_result(answer)
+        elif failure is not None:
+            job.answer.set_exception(failure)
 
-    def _fail(self, future: "asyncio.Future[Answer]", error: AdapterError) -> None:
-        if not future.done():
-            future.set_exception(error)
+    def _break(self, reason: str) -> None:
+        logger.error("engine dead: %s", reason)
+        self._enter("failed")
+        self.give_up(EngineError("the engine failed, the server is ending"))
+        self._broken.set()

@@ -1,0 +1,125 @@
+"""The way of one request from its first byte to its answer, the same for every form of request."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Generic, NamedTuple, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from semif_adapter.boundary import RECORD
+from semif_adapter.contract import Decision, Layout
+from semif_adapter.errors import (
+    AbandonedError,
+    BodyTooLargeError,
+    DrainingError,
+    InvalidRequestError,
+    RequestTimeoutError,
+)
+from semif_adapter.logs import RequestRecord
+from semif_adapter.settings import Settings
+from semif_adapter.worker import DRAINING_RETRY_SECONDS, Answer, Place, Worker
+
+Parsed = TypeVar("Parsed")
+
+
+class Work(NamedTuple, Generic[Parsed]):
+    """A request that was read: as its form has it, and what the engine is asked."""
+
+    request: Parsed
+    decisions: Sequence[Decision]
+    layout: Layout
+
+
+class Intake:
+    """Reads, checks, queues and scores requests, each within its deadline."""
+
+    def __init__(self, worker: Worker, settings: Settings) -> None:
+        self._worker = worker
+        self._settings = settings
+
+    async def answer(self, request: Request, read: Callable[[bytes], Work[Parsed]]) -> tuple[Parsed, Answer]:
+        """The parsed request and its answer. `read` parses the body, on a thread of its own.
+
+        A client that hangs up frees its place at once. Raises AdapterError.
+        """
+        record: RequestRecord = request.scope[RECORD]
+        with self._worker.admit() as place:
+            body = await self._read_body(request)
+            record.body_bytes = len(body)
+            # Off the event loop: a large body may take seconds, and a ping must be answered within two.
+            work, tokens = await asyncio.to_thread(self._check, body, read)
+            record.decisions = len(work.decisions)
+            record.options = sum(len(decision.options) for decision in work.decisions)
+            try:
+                answer = await self._score(request, work, tokens, place)
+            finally:
+                if place.tokens:
+                    record.queue_seconds, record.score_seconds = place.queue_seconds, place.score_seconds
+            _note(record, answer)
+            return work.request, answer
+
+    def _check(self, body: bytes, read: Callable[[bytes], Work[Parsed]]) -> tuple[Work[Parsed], int]:
+        work = read(body)
+        return work, self._worker.check(work.decisions, work.layout)
+
+    async def _score(self, request: Request, work: Work[Parsed], tokens: int, place: Place) -> Answer:
+        scoring = asyncio.ensure_future(self._worker.score(work.decisions, work.layout, tokens, place))
+        leaving = asyncio.ensure_future(_hung_up(request))
+        try:
+            await asyncio.wait((scoring, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if scoring.done():
+                return scoring.result()
+            raise AbandonedError("the client closed the connection")
+        finally:
+            for task in (scoring, leaving):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((scoring, leaving))
+
+    async def _read_body(self, request: Request) -> bytes:
+        """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
+        reading = asyncio.ensure_future(_read(request, self._settings.max_body_bytes))
+        draining = asyncio.ensure_future(self._worker.wait_draining())
+        seconds = self._settings.body_seconds
+        try:
+            await asyncio.wait((reading, draining), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+            if draining.done():
+                raise DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS)
+            raise RequestTimeoutError(f"the body did not arrive within {seconds:g} s")
+        finally:
+            for task in (reading, draining):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((reading, draining))
+
+
+async def _read(request: Request, limit: int) -> bytes:
+    """The body, at most `limit` bytes; nothing beyond is kept, whether its length was announced or not."""
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                raise BodyTooLargeError(f"the body is larger than the limit of {limit} bytes")
+    except ClientDisconnect:
+        raise InvalidRequestError("the connection closed before the body was complete") from None
+    return bytes(body)
+
+
+async def _hung_up(request: Request) -> None:
+    """Wait until the client is gone; its body was read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _note(record: RequestRecord, answer: Answer) -> None:
+    """What the answer cost, into the request's record."""
+    results, timing = answer
+    record.input_tokens = sum(result.input_tokens for result in results)
+    record.cached_tokens = sum(result.cached_tokens for result in results)
+    record.suffix_tokens = record.input_tokens - timing.prefix_tokens * len(results)
+    record.prefill_tokens = record.input_tokens - record.cached_tokens - record.suffix_tokens
+    record.masses = [result.allowed_token_mass for result in results if result.allowed_token_mass is not None]

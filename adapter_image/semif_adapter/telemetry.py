@@ -1,0 +1,76 @@
+"""Feeds the metrics from the requests and the worker, and writes them to standard output in time."""
+
+import asyncio
+import sys
+import time
+
+from semif_adapter import metrics
+from semif_adapter.errors import DeadlineError, OverloadedError
+from semif_adapter.logs import RequestRecord
+from semif_adapter.metrics import Metric, Recorder
+from semif_adapter.settings import Settings
+from semif_adapter.worker import Worker
+
+FLUSH_SECONDS = 60.0
+"""CloudWatch's own resolution."""
+UNLOGGED = frozenset({"/ping", "/metrics"})
+"""Asked by machines every few seconds: counted by nobody, logged by nobody."""
+
+
+class Telemetry:
+    """What one process tells about itself. On the event loop's thread."""
+
+    def __init__(self, worker: Worker, settings: Settings) -> None:
+        self._worker = worker
+        self._emf = settings.metrics == "emf"
+        self._recorder = Recorder(settings.endpoint_name)
+
+    def finished(self, record: RequestRecord) -> None:
+        """A request is over: log it and count it."""
+        if record.path in UNLOGGED:
+            return
+        record.write()
+        observe = self._recorder.observe
+        by_class = {2: metrics.REQUESTS_2XX, 4: metrics.REQUESTS_4XX}
+        observe(by_class.get(record.status // 100, metrics.REQUESTS_5XX))
+        observe(metrics.REQUEST_SECONDS, time.monotonic() - record.arrived)
+        if record.code in (OverloadedError.code, DeadlineError.code):
+            observe(metrics.OVERLOADS)
+        if record.queue_seconds is not None:
+            observe(metrics.QUEUE_SECONDS, record.queue_seconds)
+            observe(metrics.SCORE_SECONDS, record.score_seconds)
+        if record.status == 200 and record.decisions:
+            observe(metrics.DECISIONS, record.decisions)
+            observe(metrics.PREFILL_TOKENS, record.prefill_tokens)
+            observe(metrics.SUFFIX_TOKENS, record.suffix_tokens)
+            observe(metrics.CACHED_TOKENS, record.cached_tokens)
+            for mass in record.masses:
+                observe(metrics.ALLOWED_TOKEN_MASS, mass)
+        if self._recorder.is_full:
+            self.flush()
+
+    def prometheus(self) -> str:
+        """The reply to `GET /metrics`."""
+        return self._recorder.prometheus(self._gauges(), self._worker.state)
+
+    def flush(self) -> None:
+        """Write what was observed since the last time."""
+        line = self._recorder.emf_line(self._gauges(), time.time_ns() // 1_000_000)
+        if self._emf:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+    async def run(self) -> None:
+        """Flush every FLUSH_SECONDS until cancelled."""
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            self.flush()
+
+    def _gauges(self) -> dict[Metric, float]:
+        admission = self._worker.admission
+        return {
+            metrics.QUEUE_DEPTH: admission.queued,
+            metrics.IN_FLIGHT: admission.requests,
+            metrics.TOKENS_PER_SECOND: admission.rate.tokens_per_second,
+            metrics.ENGINE_READY: int(self._worker.state == "ready"),
+        }
