@@ -11,7 +11,7 @@ from pathlib import Path
 
 from semif.errors import SemifError
 
-SHOWN_LINES = 40
+SHOWN_LINES = 20
 """How much of a failed run's output goes into the error."""
 
 _GRACE_SECONDS = 10.0

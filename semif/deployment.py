@@ -78,9 +78,20 @@ def differences(target: Target) -> list[str]:
     # A change set also tells what would be replaced; the AWS on this machine makes none for a comparison.
     method = "template" if target.local else "auto"
     lines = _run(target, ["diff", "--method", method, *target.cdk_context("all")], lambda _: None)
-    if any(line.endswith(NO_DIFFERENCES) for line in lines):
-        return []
-    return list(dropwhile(lambda line: not line.startswith("Stack "), lines))
+    same = any(line.endswith(NO_DIFFERENCES) for line in lines)
+    changes = [] if same else list(dropwhile(lambda line: not line.startswith("Stack "), lines))
+    return [*_rolled_back(target), *changes]
+
+
+def _rolled_back(target: Target) -> list[str]:
+    """Stacks whose creation failed: all they hold is the template that `cdk diff` compares with."""
+    names = (target.environment.artifacts_stack, target.environment.endpoint_stack)
+    found = [find_stack(target.aws, name) for name in names]
+    return [
+        f"Stack {stack.name} is {stack.status}: its creation failed, a deployment makes all of it"
+        for stack in found
+        if stack is not None and stack.status == "ROLLBACK_COMPLETE"
+    ]
 
 
 def destroy(target: Target, on_line: OnLine) -> list[str]:
