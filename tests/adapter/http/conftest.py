@@ -14,7 +14,9 @@ import pytest
 import uvicorn
 
 from semif_adapter.app import create_app
-from semif_adapter.contract import Decision, Layout, ModelInfo, Result, ResultTiming, SharedTiming
+from semif_adapter.contract import Layout, ModelInfo, Result, ResultTiming, SharedTiming
+from semif_adapter.protocol import BoundedProtocol
+from semif_adapter.question import Question
 from semif_adapter.server import listen
 from semif_adapter.settings import Settings
 from semif_adapter.worker import ScoringEngine, Worker
@@ -39,35 +41,54 @@ class ScriptedEngine:
     """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN."""
 
     info = INFO
+    step_tokens = 2048
+    moved_at = 0.0
 
     def __init__(
-        self, before: Callable[[Sequence[Decision]], None] = lambda _: None, logit: float = 1.0
+        self,
+        before: Callable[[Sequence[Question]], None] = lambda _: None,
+        logit: float = 1.0,
+        *,
+        tokens: int = 1,
+        tokens_per_second: float = 1000.0,
+        prove: Callable[[], None] = lambda: None,
     ) -> None:
-        self.calls: list[tuple[Sequence[Decision], Layout]] = []
+        """`tokens` is what each request counts for, `prove` what the engine does after a fault."""
+        self.calls: list[tuple[Sequence[Question], Layout]] = []
         self.closed = False
+        self.tokens_per_second = tokens_per_second
+        self.abandoned = threading.Event()
+        self.prove = prove
+        self._tokens = tokens
         self._before = before
         self._logit = logit
 
-    def check(self, decisions: Sequence[Decision], layout: Layout) -> None:
+    def check(self, questions: Sequence[Question], layout: Layout) -> int:
+        return self._tokens
+
+    def abandon(self) -> None:
+        self.abandoned.set()
+
+    def resume(self) -> None:
         pass
 
-    def score(self, decisions: Sequence[Decision], layout: Layout) -> tuple[list[Result], SharedTiming]:
-        self.calls.append((decisions, layout))
-        self._before(decisions)
+    def score(self, questions: Sequence[Question], layout: Layout) -> tuple[list[Result], SharedTiming]:
+        self.calls.append((questions, layout))
+        self._before(questions)
         timing = SharedTiming(
-            batch_size=len(decisions),
+            batch_size=len(questions),
             prefix_tokens=1,
             prefill_seconds=0,
             suffix_forward_seconds=0,
             total_seconds=0,
         )
-        return [self._result(decision) for decision in decisions], timing
+        return [self._result(question) for question in questions], timing
 
-    def _result(self, decision: Decision) -> Result:
-        count = len(decision.options)
+    def _result(self, question: Question) -> Result:
+        count = len(question.options)
         return Result(
-            id=decision.id,
-            option_ids=tuple(option.id for option in decision.options),
+            id=question.id,
+            option_ids=tuple(option.id for option in question.options),
             probabilities=(1 / count,) * count,
             option_logits=(self._logit,) * count,
             allowed_token_mass=1.0,
@@ -104,13 +125,13 @@ class HttpServer:
     """The app under uvicorn, as the container runs it, in a thread of this process."""
 
     def __init__(self, load: Callable[[], ScoringEngine], **settings: Any) -> None:
-        app = create_app(Settings(**settings), load)
+        app = create_app(Settings(**{"metrics": "off", **settings}), load)
         self.worker: Worker = app.state.worker
         self.engine: ScriptedEngine | None = None
         self._listener = listen("127.0.0.1", 0)
         self.port: int = self._listener.getsockname()[1]
         config = uvicorn.Config(
-            app, http="httptools", ws="none", lifespan="on", log_config=None, access_log=False
+            app, http=BoundedProtocol, ws="none", lifespan="on", log_config=None, access_log=False
         )
         self._server = uvicorn.Server(config)
         self._running = threading.Event()
@@ -224,7 +245,7 @@ def start_loading_server() -> Iterator[Callable[[], tuple[HttpServer, Callable[[
 
 @pytest.fixture(scope="session")
 def scripted() -> type[ScriptedEngine]:
-    """Makes engines: `scripted(before=..., logit=...)`; `before(decisions)` runs before each answer."""
+    """Makes engines: `scripted(before=..., logit=...)`; `before(questions)` runs before each answer."""
     return ScriptedEngine
 
 

@@ -60,7 +60,7 @@ def test_a_full_server_answers_503_at_once_and_says_when_to_come_back(
         first = callers.submit(server.ask, {"decision": decision})
         assert scoring.wait(30)
         second = callers.submit(server.ask, {"decision": decision})
-        while server.worker.in_flight < 2:
+        while server.worker.admission.requests < 2:
             assert server.request("GET", "/ping").status == 200  # a busy engine does not stop the ping
         third = server.ask({"decision": decision})
         go_on.set()

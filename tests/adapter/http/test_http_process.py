@@ -39,9 +39,9 @@ def load():
     wait()
     return support.ScriptedEngine(wait)
 
-finished = serve(Settings.from_env({k: v for k, v in os.environ.items() if k.startswith("SEMIF_")}), load)
+status = serve(Settings.from_env({k: v for k, v in os.environ.items() if k.startswith("SEMIF_")}), load)
 sys.stderr.flush()
-os._exit(0 if finished else 1)
+os._exit(status)
 """
 
 
@@ -54,7 +54,9 @@ class Adapter:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SEMIF_")}
         self.process = subprocess.Popen(
             [sys.executable, *command],
-            env=kept | {"SEMIF_HOST": "127.0.0.1", "SEMIF_PORT": str(self.port)} | variables,
+            env=kept
+            | {"SEMIF_HOST": "127.0.0.1", "SEMIF_PORT": str(self.port), "SEMIF_METRICS": "off"}
+            | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -160,7 +162,7 @@ def test_a_missing_model_ends_the_process_with_one_line(
         pings.add(adapter.ping())
     status, log = adapter.end()
     assert 1 <= status < 64
-    errors = [line for line in log.splitlines() if not line.startswith("INFO ")]
+    errors = [line for line in log.splitlines() if not line.startswith("{")]
     assert len(errors) == 1
     assert errors[0].startswith("semif_adapter: cannot start: ")
     assert "no.gguf" in errors[0]
@@ -243,6 +245,8 @@ def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
     assert waiting.ask({})[0] == 400
     waiting.process.send_signal(signal.SIGTERM)
     _, log = waiting.end()
-    states = [line.rpartition(": ")[2] for line in log.splitlines() if ": state: " in line]
-    assert states == ["ready", "draining"]
-    assert len(log.splitlines()) == len(states) + 1  # and the model's name
+    lines = [json.loads(line) for line in log.splitlines()]
+    messages = [line["message"] for line in lines]
+    assert messages[0].startswith("model: ")
+    assert messages[1:] == ["state: ready", "request", "state: draining"]
+    assert (lines[2]["path"], lines[2]["status"]) == ("/invocations", 400)
