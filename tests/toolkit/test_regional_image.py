@@ -1,12 +1,13 @@
 """The published container in the region's registry."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from semif import base_images
 from semif.base_images import base_image
 from semif.errors import SemifError
+from semif.instances import Accelerator
 from semif.project import PROJECT_VARIABLE, project_root
 from semif.regional_image import regional_image
 
@@ -21,7 +22,7 @@ from semif.regional_image import regional_image
 )
 @pytest.mark.parametrize("accelerator", ["cpu", "cuda"])
 def test_the_registry_is_the_regions_and_the_digest_the_pinned_one(
-    accelerator: base_images.Accelerator, region: str, registry: str
+    accelerator: Accelerator, region: str, registry: str
 ) -> None:
     assert (
         str(regional_image(accelerator, region)) == f"{registry}/llama-cpp@{base_image(accelerator).digest}"
@@ -43,3 +44,9 @@ def test_graviton_has_a_repository_of_its_own(tmp_path: Path, monkeypatch: pytes
 def test_a_region_without_the_container_is_refused() -> None:
     with pytest.raises(SemifError, match="llama-cpp has no known registry in xx-west-1: Unsupported region"):
         regional_image("cpu", "xx-west-1")
+
+
+def test_without_sagemaker_core_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sagemaker.core", None)
+    with pytest.raises(SemifError, match="sagemaker-core is not installed; run `make setup`"):
+        regional_image("cpu", "eu-central-1")
