@@ -1,7 +1,7 @@
 """The HTTP side: the routes, each request through the same intake, errors as JSON."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -12,14 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from semif_adapter.boundary import RECORD, Boundary
-from semif_adapter.contract import (
-    Decision,
-    DecisionRequest,
-    DecisionResponse,
-    DecisionsRequest,
-    DecisionsResponse,
-    Layout,
-)
+from semif_adapter.contract import DecisionRequest, DecisionResponse, DecisionsRequest, DecisionsResponse
+from semif_adapter.decisions import to_questions
 from semif_adapter.errors import (
     AdapterError,
     MethodNotAllowedError,
@@ -63,7 +57,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
 
     def read(body: bytes) -> Work[DecisionRequest | DecisionsRequest]:
         request = parse_request(body, max_decisions=settings.max_decisions)
-        return Work(request, *_work(request))
+        return Work(request, *to_questions(request))
 
     async def invocations(request: Request) -> Response:
         _check_media_type(request)
@@ -88,13 +82,6 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
     app.router.redirect_slashes = False
     app.state.worker = worker
     return app
-
-
-def _work(request: DecisionRequest | DecisionsRequest) -> tuple[Sequence[Decision], Layout]:
-    """What to score, and how: the form decides the layout, never the number of questions."""
-    if isinstance(request, DecisionRequest):
-        return (request.decision,), "schema-first"
-    return request.decisions, "state-first"
 
 
 def _check_media_type(request: Request) -> None:

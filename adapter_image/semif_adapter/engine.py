@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from time import perf_counter
 
+import numpy as np
+
 from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.contract import (
     Layout,
@@ -24,7 +26,7 @@ from semif_adapter.contract import (
 from semif_adapter.cpu import usable_cpus
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import BATCH_TOKENS, Context, Model, Rows
+from semif_adapter.llama import BATCH_TOKENS, Context, Model
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.model_files import ModelFile, find_model
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
@@ -32,7 +34,7 @@ from semif_adapter.question import OptionText, Question
 from semif_adapter.readout import Numbers, find_labels, read_continuations, read_letters, softmax
 from semif_adapter.self_test import can_cut_tail, is_invariant
 from semif_adapter.settings import Settings
-from semif_adapter.streams import Stream
+from semif_adapter.streams import Mark, Stream
 from semif_adapter.task import Task, TaskMaker, count_tokens, shared_prefix
 
 logger = logging.getLogger(__name__)
@@ -146,14 +148,14 @@ class Engine:
         started = perf_counter()
         groups = self._tasks.make(questions, layout)
         try:
-            return self._run(questions, groups, layout, started)
+            return self._run(groups, layout, started)
         except EngineError:
             # A NaN left in the memory would reach later answers: masked cells still count as zero times NaN.
             self._context.reset()
             raise
 
     def _run(
-        self, questions: Sequence[Question], groups: Sequence[Sequence[Task]], layout: Layout, started: float
+        self, groups: Sequence[Sequence[Task]], layout: Layout, started: float
     ) -> tuple[list[Result], SharedTiming]:
         results: dict[int, Result] = {}
         prefix_tokens, prefill_seconds = 0, 0.0
@@ -168,9 +170,8 @@ class Engine:
             prefix_tokens += stream.length
             mark = stream.mark() if sum(len(task.prompts) for task in tasks) > 1 else None
             for task in tasks:
-                first = task is tasks[0]
-                results[id(task.question)] = self._answer(task, layout, len(shared), mark, first=first)
-        ordered = [results[id(question)] for question in questions]
+                results[task.index] = self._answer(task, layout, len(shared), mark)
+        ordered = [results[index] for index in range(len(results))]
         return ordered, SharedTiming(
             batch_size=len(ordered),
             prefix_tokens=prefix_tokens,
@@ -179,32 +180,33 @@ class Engine:
             total_seconds=perf_counter() - started,
         )
 
-    def _answer(self, task: Task, layout: Layout, shared: int, mark: Mark | None, *, first: bool) -> Result:
-        """Run one task behind the first `shared` segments, which stream 0 holds; `mark` is their end.
+    def _answer(self, task: Task, layout: Layout, shared: int, mark: Mark | None) -> Result:
+        """Run one task behind the first `shared` segments, which stream 0 holds.
 
-        The first task of its group finds the stream at the mark already.
+        `mark` is their end, where the stream comes back to it for another prompt or task.
         """
         started = perf_counter()
         stream = self._streams[0]
         prefix = stream.length if mark is None else mark.length
-        total: Numbers | float = 0.0
+        cached = prefix * len(task.prompts) if stream.length > prefix else prefix * (len(task.prompts) - 1)
+        values: list[Numbers] = []
         masses: list[float] = []
         for turn, prompt in enumerate(task.prompts):
-            if mark is not None and not (first and turn == 0):
+            if mark is not None and stream.length > prefix:
                 stream.rewind(mark)
             for segment in prompt.segments[shared:-1]:
                 stream.extend(segment)
-            row = stream.extend(prompt.segments[-1], wanted=1)
-            forward_ended = perf_counter()
+            row = stream.extend(prompt.segments[-1], wanted=1)[0]
             if task.readout == "letters":
-                values, mass = read_letters(row[0], task.labels)
+                listed, mass = read_letters(row, task.labels)
+                values.append(np.roll(listed, turn))
                 masses.append(mass)
-                total = total + np.roll(values, turn)
             else:
-                values = read_continuations(stream, row[0], task.continuations)
-                forward_ended = perf_counter()
-                total = total + values - self._prior(task, layout)
-        logits = np.asarray(total / len(task.prompts), np.float64)
+                values.append(read_continuations(stream, row, task.continuations))
+        suffix_seconds = perf_counter() - started
+        logits = np.mean(values, axis=0)
+        if task.readout == "text":
+            logits -= self._prior(task, layout)
         return Result(
             id=task.question.id,
             option_ids=tuple(option.id for option in task.question.options),
@@ -212,28 +214,28 @@ class Engine:
             option_logits=tuple(logits.tolist()),
             allowed_token_mass=sum(masses) / len(masses) if masses else None,
             input_tokens=sum(prompt.length for prompt in task.prompts),
-            cached_tokens=prefix * (len(task.prompts) - first),
+            cached_tokens=cached,
             prompt_version=task.prompts[0].version,
             prompt_sha256=task.prompts[0].sha256,
             readout=task.readout,
             timing=ResultTiming(
-                suffix_forward_seconds=forward_ended - started,
+                suffix_forward_seconds=suffix_seconds,
                 total_seconds=perf_counter() - started,
                 rotations=len(task.prompts),
             ),
             model=self.info,
         )
 
-    def _prior(self, task: _Task, layout: Layout) -> Numbers:
+    def _prior(self, task: Task, layout: Layout) -> Numbers:
         """What the options' words get from the question alone, with no state; computed once per schema."""
-        schema = [layout, task.decision.question, *map(option_words, task.decision.options)]
+        schema = [layout, task.question.text, *(option.spoken for option in task.question.options)]
         key = hashlib.sha256(json.dumps(schema).encode()).digest()
         if key in self._priors:
             self._priors.move_to_end(key)
             return self._priors[key]
         stream = self._streams[1]
         stream.clear()
-        *before, suffix = self._writer.write_without_state(task.decision, layout, task.path).segments
+        *before, suffix = self._tasks.without_state(task, layout).segments
         for segment in before:
             stream.extend(segment)
         row = stream.extend(suffix, wanted=1)
@@ -242,13 +244,6 @@ class Engine:
         if len(self._priors) > PRIORS_KEPT:
             self._priors.popitem(last=False)
         return prior
-
-
-def _paths(decisions: Sequence[Decision], layout: Layout) -> list[str]:
-    """Where each decision stands in its request; the layout tells the request's form."""
-    if layout == "schema-first":
-        return ["decision"]
-    return [f"decisions[{index}]" for index in range(len(decisions))]
 
 
 def _info(file: ModelFile, model: Model, *, context_tokens: int, threads: int, invariant: bool) -> ModelInfo:

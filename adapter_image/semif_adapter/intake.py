@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from starlette.requests import ClientDisconnect, Request
 
 from semif_adapter.boundary import RECORD
-from semif_adapter.contract import Decision, Layout
+from semif_adapter.contract import Layout
 from semif_adapter.errors import (
     AbandonedError,
     BodyTooLargeError,
@@ -17,6 +17,7 @@ from semif_adapter.errors import (
     RequestTimeoutError,
 )
 from semif_adapter.logs import RequestRecord
+from semif_adapter.question import Question
 from semif_adapter.settings import Settings
 from semif_adapter.worker import DRAINING_RETRY_SECONDS, Answer, Place, Worker
 
@@ -27,7 +28,7 @@ class Work(NamedTuple, Generic[Parsed]):
     """A request that was read: as its form has it, and what the engine is asked."""
 
     request: Parsed
-    decisions: Sequence[Decision]
+    questions: Sequence[Question]
     layout: Layout
 
 
@@ -49,8 +50,8 @@ class Intake:
             record.body_bytes = len(body)
             # Off the event loop: a large body may take seconds, and a ping must be answered within two.
             work, tokens = await asyncio.to_thread(self._check, body, read)
-            record.decisions = len(work.decisions)
-            record.options = sum(len(decision.options) for decision in work.decisions)
+            record.decisions = len(work.questions)
+            record.options = sum(len(question.options) for question in work.questions)
             try:
                 answer = await self._score(request, work, tokens, place)
             finally:
@@ -61,10 +62,10 @@ class Intake:
 
     def _check(self, body: bytes, read: Callable[[bytes], Work[Parsed]]) -> tuple[Work[Parsed], int]:
         work = read(body)
-        return work, self._worker.check(work.decisions, work.layout)
+        return work, self._worker.check(work.questions, work.layout)
 
     async def _score(self, request: Request, work: Work[Parsed], tokens: int, place: Place) -> Answer:
-        scoring = asyncio.ensure_future(self._worker.score(work.decisions, work.layout, tokens, place))
+        scoring = asyncio.ensure_future(self._worker.score(work.questions, work.layout, tokens, place))
         leaving = asyncio.ensure_future(_hung_up(request))
         try:
             await asyncio.wait((scoring, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -120,6 +121,6 @@ def _note(record: RequestRecord, answer: Answer) -> None:
     results, timing = answer
     record.input_tokens = sum(result.input_tokens for result in results)
     record.cached_tokens = sum(result.cached_tokens for result in results)
-    record.suffix_tokens = record.input_tokens - timing.prefix_tokens * len(results)
-    record.prefill_tokens = record.input_tokens - record.cached_tokens - record.suffix_tokens
+    record.prefill_tokens = timing.prefix_tokens
+    record.suffix_tokens = record.input_tokens - record.cached_tokens - record.prefill_tokens
     record.masses = [result.allowed_token_mass for result in results if result.allowed_token_mass is not None]

@@ -7,16 +7,16 @@ end its turn or speak as the assistant, and none has to be refused or changed.
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from semif_adapter.chat_template import Template
-from semif_adapter.contract import Decision, Layout, Option, Readout
+from semif_adapter.contract import Layout, Readout
 from semif_adapter.errors import InvalidRequestError
 from semif_adapter.llama import Model, Tokens
+from semif_adapter.question import OptionText, Question, content_text
 
 SYSTEM_TEXT: dict[Readout, str] = {
     "letters": "Answer with the letter of the best option.",
@@ -63,30 +63,31 @@ class PromptWriter:
         """Some tokens of this model's prompts, for tests of the engine."""
         return np.concatenate([self._system, self._suffix])
 
-    def write(self, decision: Decision, layout: Layout, labels: Sequence[str], path: str) -> Prompt:
-        """The prompt of `decision`; `labels` are the options' letters, empty for the text readout.
+    def write(self, question: Question, layout: Layout, labels: Sequence[str] = (), turn: int = 0) -> Prompt:
+        """The prompt of `question`, with its options listed behind `labels` where there are any.
 
-        `path` is where the decision stands in the request. Raises InvalidRequestError where a text is no
+        The list begins with option `turn` and goes round. Raises InvalidRequestError where a text is no
         Unicode.
         """
-        return self._write(decision, state_text(decision), layout, labels, path)
+        return self._write(question, content_text(question.state), layout, labels, turn)
 
-    def write_without_state(self, decision: Decision, layout: Layout, path: str) -> Prompt:
+    def write_without_state(self, question: Question, layout: Layout) -> Prompt:
         """The same prompt with nothing in the state's place: what the model answers to the question alone."""
-        return self._write(decision, "", layout, (), path)
+        return self._write(question, "", layout, (), 0)
 
-    def continuation(self, option: Option, path: str) -> Tokens:
+    def continuation(self, option: OptionText, path: str) -> Tokens:
         """The tokens that answer with `option`, right behind the prompt (text readout)."""
-        return self._tokenize_words(self._template.answer_lead + option_words(option), path)
+        return self._tokenize_words(self._template.answer_lead + option.spoken, path)
 
     def _write(
-        self, decision: Decision, state: str, layout: Layout, labels: Sequence[str], path: str
+        self, question: Question, state: str, layout: Layout, labels: Sequence[str], turn: int
     ) -> Prompt:
-        schema = decision.question
-        for label, option in zip(labels, decision.options, strict=bool(labels)):
-            schema += f"\n{label}. {option.description or option.id}"
+        schema = question.text
+        turned = question.options[turn:] + question.options[:turn]
+        for label, option in zip(labels, turned, strict=bool(labels)):
+            schema += f"\n{label}. {option.shown}"
         words = (f"{schema}\n\n", state) if layout == "schema-first" else (f"{state}\n\n", schema)
-        first, second = (self._tokenize_words(text, path) for text in words)
+        first, second = (self._tokenize_words(text, question.path) for text in words)
         return Prompt(
             segments=(self._system, first, second, self._suffix),
             text=self._template.head + "".join(words) + self._template.tail,
@@ -102,22 +103,6 @@ class PromptWriter:
             raise InvalidRequestError(
                 "a text holds a lone surrogate; send valid Unicode", path=path
             ) from None
-
-
-def option_words(option: Option) -> str:
-    """What an option is called where its words are the answer: its description, else its id in plain words.
-
-    Small models tell options apart by what they mean better than by their names: on 72 benchmark tasks
-    SmolLM2-135M was right 38 times with descriptions and 26 to 30 times, by layout, with ids.
-    """
-    return option.description or option.id.replace("_", " ")
-
-
-def state_text(decision: Decision) -> str:
-    """The state as the model reads it: a string as it is, JSON without spaces, keys in the order received."""
-    if isinstance(decision.state, str):
-        return decision.state
-    return json.dumps(decision.state, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _with_one_bos(model: Model, tokens: Tokens) -> Tokens:

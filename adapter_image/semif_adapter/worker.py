@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Literal, Protocol, TypeVarTuple, Unpack
 
 from semif_adapter.admission import Admission
-from semif_adapter.contract import Decision, Layout, ModelInfo, Result, SharedTiming
+from semif_adapter.contract import Layout, ModelInfo, Result, SharedTiming
 from semif_adapter.errors import (
     AdapterError,
     DeadlineError,
@@ -26,6 +26,7 @@ from semif_adapter.errors import (
     StalledError,
     StartupError,
 )
+from semif_adapter.question import Question
 from semif_adapter.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -62,11 +63,11 @@ class ScoringEngine(Protocol):
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
 
-    def check(self, decisions: Sequence[Decision], layout: Layout) -> int:
+    def check(self, questions: Sequence[Question], layout: Layout) -> int:
         """Refuse what `score` would refuse; the tokens to compute otherwise. Safe from any thread."""
 
-    def score(self, decisions: Sequence[Decision], layout: Layout) -> Answer:
-        """Answer the decisions of one request, in their order; called from the engine's thread only."""
+    def score(self, questions: Sequence[Question], layout: Layout) -> Answer:
+        """Answer the questions of one request, in their order; called from the engine's thread only."""
 
     def prove(self) -> None:
         """Score the warm-up decision again. Raises EngineError where the engine no longer can."""
@@ -94,7 +95,7 @@ class Place:
 
 @dataclass(eq=False)
 class _Job:
-    decisions: Sequence[Decision]
+    questions: Sequence[Question]
     layout: Layout
     tokens: int
     answer: "asyncio.Future[Answer]"
@@ -177,16 +178,16 @@ class Worker:
             if self.admission.requests == 0:
                 self._idle.set()
 
-    def check(self, decisions: Sequence[Decision], layout: Layout) -> int:
+    def check(self, questions: Sequence[Question], layout: Layout) -> int:
         """Refuse now what would be refused after its turn in the queue; the tokens to compute otherwise.
 
         May run on any thread. Raises AdapterError.
         """
         assert self._engine is not None  # admitted: the model is loaded
-        return self._engine.check(decisions, layout)
+        return self._engine.check(questions, layout)
 
-    async def score(self, decisions: Sequence[Decision], layout: Layout, tokens: int, place: Place) -> Answer:
-        """Queue the decisions of one admitted request, `tokens` to compute, and wait for their answer.
+    async def score(self, questions: Sequence[Question], layout: Layout, tokens: int, place: Place) -> Answer:
+        """Queue the questions of one admitted request, `tokens` to compute, and wait for their answer.
 
         Cancelling it drops the request from the queue, or stops the engine's work on it. Raises
         OverloadedError where the deadline cannot be met, DeadlineError where it passed, and what the engine
@@ -197,7 +198,7 @@ class Worker:
         now = monotonic()
         place.tokens = tokens
         self.admission.enter(tokens, place.deadline, now)
-        job = _Job(decisions, layout, tokens, self._loop.create_future(), now)
+        job = _Job(questions, layout, tokens, self._loop.create_future(), now)
         self._waiting.add(job)
         self._jobs.put(job)
         try:
@@ -310,7 +311,7 @@ class Worker:
         self._report(self.admission.start, job.tokens, job.started_at)
         answer: Answer | None = None
         try:
-            answer = engine.score(job.decisions, job.layout)
+            answer = engine.score(job.questions, job.layout)
             failure: AdapterError | None = None
         except AdapterError as error:
             failure = error

@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semif_adapter.chat_template import chat_template, plain_template
-from semif_adapter.contract import Decision, Option
+from semif_adapter.contract import Decision
+from semif_adapter.decisions import to_question
 from semif_adapter.errors import InvalidRequestError, StartupError
 from semif_adapter.libllama import Library
 from semif_adapter.llama import Model
-from semif_adapter.prompt import Prompt, PromptWriter, state_text
+from semif_adapter.prompt import Prompt, PromptWriter
+from semif_adapter.question import Question, content_text
 
 SYSTEM = "Answer with a letter."
 MARKS = ("<s>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>")
@@ -35,9 +37,10 @@ def bos_model(library: Library, tiny_gguf: Callable[..., Path]) -> Iterator[Mode
         yield model
 
 
-def decision(state: object = "s", question: str = "q", first: str = "a") -> Decision:
-    options = (Option(id=first, description=None), Option(id="b", description="B side"))
-    return Decision.model_validate({"id": "d", "state": state, "question": question, "options": options})
+def asked(state: object = "s", question: str = "q", first: str = "a") -> Question:
+    options = ({"id": first}, {"id": "b", "description": "B side"})
+    document = {"id": "d", "state": state, "question": question, "options": options}
+    return to_question(Decision.model_validate(document), "decision")
 
 
 def writer(model: Model, template: str | None = None) -> PromptWriter:
@@ -52,8 +55,8 @@ def control_tokens(model: Model, prompt: Prompt) -> list[str]:
 
 
 def test_the_two_layouts_differ_in_order_and_name_only(model: Model) -> None:
-    schema_first = writer(model).write(decision(), "schema-first", "AB", "decision")
-    state_first = writer(model).write(decision(), "state-first", "AB", "decision")
+    schema_first = writer(model).write(asked(), "schema-first", "AB")
+    state_first = writer(model).write(asked(), "state-first", "AB")
 
     head = "<|im_start|>system\nAnswer with a letter.<|im_end|>\n<|im_start|>user\n"
     tail = "<|im_end|>\n<|im_start|>assistant\n"
@@ -65,7 +68,7 @@ def test_the_two_layouts_differ_in_order_and_name_only(model: Model) -> None:
 
 def test_prompts_about_one_state_share_their_first_two_segments(model: Model) -> None:
     first, second = (
-        writer(model).write(decision(question=question), "state-first", "AB", "decision").segments
+        writer(model).write(asked(question=question), "state-first", "AB").segments
         for question in ("one?", "another question?")
     )
 
@@ -78,17 +81,17 @@ def test_prompts_about_one_state_share_their_first_two_segments(model: Model) ->
 def test_no_text_makes_a_mark_of_the_template(model: Model, layout: str, words: list[str]) -> None:
     """Whatever the user's words hold, the prompt has the marks of the template alone, and all the words."""
     text = "".join(["x", *words])
-    asked = decision(state=text, question=text, first=text)
+    question = asked(state=text, question=text, first=text)
     template = writer(model, THINKING)
 
-    prompt = template.write(asked, layout, "AB", "decision")  # type: ignore[arg-type] # the parameter is a layout
+    prompt = template.write(question, layout, "AB")  # type: ignore[arg-type] # the parameter is a layout
 
     turn = ["<|im_start|>", "<|im_end|>"]
     assert control_tokens(model, prompt) == [*turn, *turn, "<|im_start|>", "<think>", "</think>"]
     for words_segment in prompt.segments[1:3]:
         assert _bytes(model, words_segment.tolist()) in prompt.text.encode()
     assert _bytes(model, np.concatenate(prompt.segments).tolist()) == prompt.text.encode()
-    assert max(template.continuation(asked.options[0], "decision")) < 256
+    assert max(template.continuation(question.options[0], "decision")) < 256
 
 
 def _bytes(model: Model, tokens: list[int]) -> bytes:
@@ -98,7 +101,7 @@ def _bytes(model: Model, tokens: list[int]) -> bytes:
 
 @pytest.mark.parametrize("template", [None, "{{ bos_token }}" + THINKING, "<s><s>" + THINKING])
 def test_a_model_that_wants_bos_gets_exactly_one(bos_model: Model, template: str | None) -> None:
-    prompt = writer(bos_model, template).write(decision(state="<s>"), "state-first", "AB", "decision")
+    prompt = writer(bos_model, template).write(asked(state="<s>"), "state-first", "AB")
 
     tokens = np.concatenate(prompt.segments)
     assert tokens[0] == bos_model.bos
@@ -106,13 +109,13 @@ def test_a_model_that_wants_bos_gets_exactly_one(bos_model: Model, template: str
 
 
 def test_a_model_without_bos_gets_none(model: Model) -> None:
-    prompt = writer(model).write(decision(), "state-first", "AB", "decision")
+    prompt = writer(model).write(asked(), "state-first", "AB")
 
     assert model.bos not in np.concatenate(prompt.segments)
 
 
 def test_the_plain_template_gets_its_bos_too(bos_model: Model) -> None:
-    prompt = PromptWriter(bos_model, plain_template(SYSTEM), "text").write(decision(), "state-first", "", "d")
+    prompt = PromptWriter(bos_model, plain_template(SYSTEM), "text").write(asked(), "state-first")
 
     assert prompt.text == "Answer with a letter.\n\ns\n\nq\n\nAnswer:"
     assert np.concatenate(prompt.segments).tolist().count(bos_model.bos) == 1
@@ -170,23 +173,23 @@ def test_an_unusable_template_stops_the_start(model: Model, source: str, reason:
 def test_an_option_answers_with_its_description_or_else_with_its_id_in_plain_words(model: Model) -> None:
     named, described = (
         writer(model).continuation(option, "decision")
-        for option in (Option(id="track_order"), Option(id="track_order", description="Where is_it?"))
+        for option in (asked(first="track_order").options[0], asked().options[1])
     )
 
     assert _bytes(model, named.tolist()) == b"track order"
-    assert _bytes(model, described.tolist()) == b"Where is_it?"
+    assert _bytes(model, described.tolist()) == b"B side"
 
 
 def test_a_json_state_keeps_its_order_and_wastes_no_space() -> None:
     state = {"b": [1, 2.5, None, True], "a": {"ü": "x y"}}
 
-    assert state_text(decision(state=state)) == '{"b":[1,2.5,null,true],"a":{"ü":"x y"}}'
-    assert state_text(decision(state=' "as it is" ')) == ' "as it is" '
+    assert content_text(state) == '{"b":[1,2.5,null,true],"a":{"ü":"x y"}}'
+    assert content_text(' "as it is" ') == ' "as it is" '
 
 
 def test_a_lone_surrogate_is_refused_without_showing_it(model: Model) -> None:
     with pytest.raises(InvalidRequestError) as raised:
-        writer(model).write(decision(state={"a": "secret \ud800"}), "schema-first", "AB", "decision")
+        writer(model).write(asked(state={"a": "secret \ud800"}), "schema-first", "AB")
 
     assert raised.value.path == "decision"
     assert "secret" not in raised.value.message

@@ -1,0 +1,106 @@
+"""From questions to work: which readout asks a question, in which orders of its options, in which tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from semif_adapter.contract import Layout, Readout
+from semif_adapter.errors import PromptTooLongError
+from semif_adapter.llama import Tokens
+from semif_adapter.prompt import Prompt, PromptWriter
+from semif_adapter.question import Question
+from semif_adapter.readout import Label
+
+_SHARED_SEGMENTS = 2  # system and state: what the questions of one request have in common
+
+
+@dataclass(frozen=True)
+class Task:
+    """One question, ready to run.
+
+    There is a prompt for each order of the options that is asked; the list in prompt r begins with option r.
+    `continuations` are the options' words, for the text readout.
+    """
+
+    index: int
+    """Which of the request's questions it is."""
+    question: Question
+    readout: Readout
+    prompts: tuple[Prompt, ...]
+    labels: tuple[Label, ...]
+    continuations: tuple[Tokens, ...]
+
+
+class TaskMaker:
+    """Makes the tasks of one model; safe from any thread.
+
+    A question with more options than the model has labels for is asked with the text readout instead, which
+    has no limit.
+    """
+
+    def __init__(self, writers: dict[Readout, PromptWriter], labels: tuple[Label, ...], limit: int) -> None:
+        self._writers = writers
+        self._labels = labels
+        self._limit = limit
+
+    def make(self, questions: Sequence[Question], layout: Layout) -> list[list[Task]]:
+        """The tasks of one request, grouped by readout; those of a group share their first segments.
+
+        Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError (with counts).
+        """
+        groups: dict[Readout, list[Task]] = {}
+        for index, question in enumerate(questions):
+            task = self._task(index, question, layout)
+            groups.setdefault(task.readout, []).append(task)
+        return list(groups.values())
+
+    def without_state(self, task: Task, layout: Layout) -> Prompt:
+        """The task's first prompt with nothing in the state's place: the question alone."""
+        return self._writers[task.readout].write_without_state(task.question, layout)
+
+    def _task(self, index: int, question: Question, layout: Layout) -> Task:
+        count = len(question.options)
+        if 0 < count <= len(self._labels):
+            labels = self._labels[:count]
+            writer = self._writers["letters"]
+            texts = [label.text for label in labels]
+            turns = range(count) if question.rotate else range(1)
+            prompts = tuple(writer.write(question, layout, texts, turn) for turn in turns)
+            task = Task(index, question, "letters", prompts, labels, ())
+        else:
+            writer = self._writers["text"]
+            continuations = tuple(writer.continuation(option, question.path) for option in question.options)
+            task = Task(index, question, "text", (writer.write(question, layout),), (), continuations)
+        self._check_length(task)
+        return task
+
+    def _check_length(self, task: Task) -> None:
+        length = max(prompt.length for prompt in task.prompts)
+        length += max(map(len, task.continuations), default=0)
+        if length > self._limit:
+            raise PromptTooLongError(
+                f"the prompt{' with its longest option' if task.continuations else ''} has {length} tokens, "
+                f"allowed are {self._limit}; shorten the state, the question or the options",
+                path=task.question.path,
+            )
+
+
+def shared_prefix(tasks: Sequence[Task]) -> tuple[Tokens, ...]:
+    """The leading segments that all prompts of `tasks`, which have one readout, have in common."""
+    prompts = [prompt for task in tasks for prompt in task.prompts]
+    first = prompts[0].segments[:_SHARED_SEGMENTS]
+    same = all(np.array_equal(first[1], prompt.segments[1]) for prompt in prompts)
+    return first if same else first[:1]
+
+
+def count_tokens(groups: Sequence[Sequence[Task]]) -> int:
+    """How many tokens the tasks take to compute, a prefix that they share once, priors left out."""
+    total = 0
+    for tasks in groups:
+        shared = sum(map(len, shared_prefix(tasks)))
+        total += shared
+        for task in tasks:
+            total += sum(prompt.length - shared for prompt in task.prompts)
+            total += sum(max(0, len(tokens) - 1) for tokens in task.continuations)
+    return total
