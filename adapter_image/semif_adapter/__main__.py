@@ -1,6 +1,5 @@
 """`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`, the default too."""
 
-import faulthandler
 import os
 import sys
 
@@ -33,8 +32,6 @@ def _say(message: str) -> None:
 
 
 if __name__ == "__main__":
-    # A process killed by SIGILL (a library built for a newer CPU), SIGSEGV or SIGABRT says so before it ends.
-    faulthandler.enable(all_threads=False)
     # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
     # interpreter's orderly end would destroy what that thread uses.
     status = main(sys.argv[1:])

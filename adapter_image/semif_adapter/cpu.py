@@ -4,33 +4,29 @@ import math
 import os
 from pathlib import Path
 
+from semif_adapter.cgroup import limit_files, numbers
+
 
 def usable_cpus(root: Path = Path("/"), affinity: int | None = None) -> int:
-    """CPUs to compute on: the smaller of the affinity mask and the cgroup's quota, at least 1.
+    """CPUs to compute on: the smallest of the affinity mask and the cgroups' quotas, at least 1.
 
     A quota of 7.65 CPUs gives 7: one thread more would wait for the others at every barrier. `root` is where
-    `sys/fs/cgroup` lies; `affinity` is the size of the process's CPU mask, asked from the system if None.
+    `proc` and `sys` lie; `affinity` is the size of the process's CPU mask, asked from the system if None.
     """
     allowed = len(os.sched_getaffinity(0)) if affinity is None else affinity
-    quota = _quota(root / "sys/fs/cgroup")
-    return max(1, allowed if quota is None else min(allowed, math.floor(quota)))
+    quotas = [
+        quota
+        for file in limit_files(root, "cpu", "cpu.max", "cpu.cfs_quota_us")
+        if (quota := _quota(file)) is not None
+    ]
+    return max(1, min([allowed, *map(math.floor, quotas)]))
 
 
-def _quota(cgroup: Path) -> float | None:
-    """CPUs that cgroup v2 (`cpu.max`) or v1 (`cpu/cpu.cfs_*`) grants; None without a limit."""
-    numbers = _numbers(cgroup / "cpu.max")
-    if numbers is None:
-        folder = cgroup / "cpu"
-        quota, period = _numbers(folder / "cpu.cfs_quota_us"), _numbers(folder / "cpu.cfs_period_us")
-        numbers = [*quota, *period] if quota and period else None
-    if numbers is None or len(numbers) != 2 or min(numbers) <= 0:
+def _quota(file: Path) -> float | None:
+    """CPUs that one cgroup grants (v2: `quota period` in one file, v1: in two); None without a limit."""
+    values = numbers(file) or []
+    if file.name == "cpu.cfs_quota_us":
+        values += numbers(file.with_name("cpu.cfs_period_us")) or []
+    if len(values) != 2 or min(values) <= 0:
         return None
-    return numbers[0] / numbers[1]
-
-
-def _numbers(file: Path) -> list[int] | None:
-    """The whole numbers in `file`; None where it is missing or says `max`."""
-    try:
-        return [int(word) for word in file.read_text().split()]
-    except (OSError, ValueError):
-        return None
+    return values[0] / values[1]

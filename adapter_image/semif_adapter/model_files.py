@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +14,10 @@ from semif_adapter.manifest import MANIFEST_FILE, ModelManifest
 from semif_adapter.settings import Settings
 
 MAX_MANIFEST_BYTES = 1_000_000
+PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
+"""A file of a split GGUF, as `llama-gguf-split` names them; llama.cpp loads all from the first."""
+NO_MODEL = re.compile(r"\._.*|.*mmproj.*", re.IGNORECASE)
+"""What may lie beside a model and is none: a Mac's side-car files, projectors for images and sound."""
 
 
 @dataclass(frozen=True)
@@ -19,19 +25,24 @@ class ModelFile:
     """A GGUF on this machine. `manifest` is there only where the file was found through it."""
 
     path: Path
+    """What llama.cpp loads; the first part of a split GGUF."""
     sha256: str
+    """Of all bytes, the parts of a split GGUF one after another."""
     manifest: ModelManifest | None
+    size: int = 0
+    """Bytes of all parts."""
 
 
 def find_model(settings: Settings) -> ModelFile:
     """The GGUF that `settings` name: `gguf` itself, the manifest's member, or the model folder's only one.
 
-    Raises StartupError where there is none, more than one, or not the bytes that the manifest promises.
+    Raises StartupError where there is none, more than one, a part is missing, or the bytes are not those that
+    the manifest promises.
     """
     if settings.gguf is not None:
         if not settings.gguf.is_file():
             raise StartupError(f"SEMIF_GGUF={settings.gguf} is not a file; give the path of a GGUF")
-        return ModelFile(settings.gguf, _sha256(settings.gguf), None)
+        return _whole(settings.gguf)
     if (settings.model_dir / MANIFEST_FILE).is_file():
         return _from_manifest(settings.model_dir)
     return _only_one(settings.model_dir)
@@ -50,13 +61,13 @@ def _from_manifest(folder: Path) -> ModelFile:
         raise StartupError(
             f"{member.file} has {size} bytes, {MANIFEST_FILE} promises {member.bytes}; build the model again"
         )
-    digest = _sha256(path)
+    digest = _sha256([path])
     if digest != member.sha256:
         raise StartupError(
             f"{member.file} has SHA-256 {digest}, {MANIFEST_FILE} promises {member.sha256}; "
             "build the model again"
         )
-    return ModelFile(path, digest, manifest)
+    return ModelFile(path, digest, manifest, size)
 
 
 def _read_manifest(path: Path) -> ModelManifest:
@@ -74,16 +85,47 @@ def _read_manifest(path: Path) -> ModelManifest:
 
 
 def _only_one(folder: Path) -> ModelFile:
-    candidates = sorted(folder.glob("*.gguf")) if folder.is_dir() else []
+    files = sorted(folder.glob("*.gguf")) if folder.is_dir() else []
+    models = [path for path in files if not NO_MODEL.fullmatch(path.name)]
+    candidates = {_first_part(path): path for path in reversed(models)}
     if len(candidates) == 1:
-        return ModelFile(candidates[0], _sha256(candidates[0]), None)
-    found = ", ".join(path.name for path in candidates) or "none"
+        return _whole(next(iter(candidates.values())))
+    found = ", ".join(path.name for path in models) or "none"
+    ignored = ", ".join(path.name for path in files if path not in models)
     raise StartupError(
-        f"SEMIF_MODEL_DIR={folder} must hold a {MANIFEST_FILE} or exactly one .gguf, found {found}; "
-        "set SEMIF_GGUF to the one to serve"
+        f"SEMIF_MODEL_DIR={folder} must hold a {MANIFEST_FILE} or exactly one .gguf, found {found}"
+        f"{f' beside {ignored}' if ignored else ''}; set SEMIF_GGUF to the one to serve"
     )
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _first_part(path: Path) -> Path:
+    """The first part's path for a part of a split GGUF, any other path as it is."""
+    part = PART.fullmatch(path.name)
+    return path.with_name(f"{part['stem']}-00001-of-{part['count']}.gguf") if part else path
+
+
+def _whole(path: Path) -> ModelFile:
+    """The GGUF at `path` with all of its parts; raises StartupError where one is missing."""
+    parts = [path]
+    if part := PART.fullmatch(path.name):
+        parts = [
+            path.with_name(f"{part['stem']}-{number:05}-of-{part['count']}.gguf")
+            for number in range(1, int(part["count"]) + 1)
+        ]
+        missing = next((needed for needed in parts if not needed.is_file()), None)
+        if missing is not None or not parts:
+            lacks = missing.name if missing else "the first"
+            raise StartupError(
+                f"{path.name} is one of {len(parts)} parts of a model, {lacks} is not beside it; "
+                "put all parts into one folder"
+            )
+    return ModelFile(parts[0], _sha256(parts), None, sum(part.stat().st_size for part in parts))
+
+
+def _sha256(parts: Sequence[Path]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        with part.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()

@@ -1,6 +1,7 @@
 """Runs the adapter as SageMaker runs a container: listen at once, load, serve until SIGTERM, finish, exit."""
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
@@ -38,6 +39,8 @@ def serve(settings: Settings, load: Callable[[], ScoringEngine]) -> int:
     Returns the exit status: EXIT_CLEAN, EXIT_UNFINISHED or EXIT_ENGINE_DEAD. The engine's thread may still be
     running. Raises StartupError if the port cannot be had or the model cannot be loaded.
     """
+    # A process killed by SIGILL (a library built for a newer CPU), SIGSEGV or SIGABRT says so as it ends.
+    faulthandler.enable(all_threads=False)
     logs.configure(settings.log_level)
     with listen(settings.host, settings.port) as listener:
         return asyncio.run(_serve(settings, load, listener))

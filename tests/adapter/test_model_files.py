@@ -1,4 +1,5 @@
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,50 @@ def test_several_or_no_candidates_are_listed(tmp_path: Path) -> None:
 def test_a_gguf_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StartupError, match=r"SEMIF_GGUF=.*gone\.gguf is not a file"):
         find_model(Settings(gguf=tmp_path / "gone.gguf"))
+
+
+@pytest.mark.parametrize("beside", ["mmproj-model-f16.gguf", "model.mmproj-Q8_0.gguf", "._m.gguf"])
+def test_projectors_and_side_cars_are_no_candidates(tmp_path: Path, beside: str) -> None:
+    (tmp_path / beside).write_bytes(CONTENT)
+    with pytest.raises(StartupError, match=f"found none beside {re.escape(beside)}"):
+        find_model(Settings(model_dir=tmp_path))
+
+    (tmp_path / "m.gguf").write_bytes(CONTENT)
+
+    assert find_model(Settings(model_dir=tmp_path)).path == tmp_path / "m.gguf"
+
+
+def test_a_split_model_is_one_candidate_and_its_bytes_count_in_order(tmp_path: Path) -> None:
+    names = [f"m-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_bytes(CONTENT + bytes([number]))
+
+    found = find_model(Settings(model_dir=tmp_path))
+
+    assert found.path == tmp_path / names[0]
+    assert found.size == 3 * (len(CONTENT) + 1)
+    assert (
+        found.sha256 == hashlib.sha256(b"".join(CONTENT + bytes([number]) for number in range(3))).hexdigest()
+    )
+    assert find_model(Settings(gguf=tmp_path / names[2])) == found
+
+    (tmp_path / names[1]).unlink()
+    for settings in (Settings(model_dir=tmp_path), Settings(gguf=tmp_path / names[0])):
+        with pytest.raises(StartupError, match=rf"one of 3 parts of a model, {names[1]} is not beside it"):
+            find_model(settings)
+
+
+def test_a_part_without_its_first_is_refused_and_a_single_part_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "m-00002-of-00002.gguf").write_bytes(CONTENT)
+    with pytest.raises(StartupError, match=r"m-00001-of-00002\.gguf is not beside it"):
+        find_model(Settings(model_dir=tmp_path))
+    (tmp_path / "m-00002-of-00002.gguf").rename(tmp_path / "m-00001-of-00001.gguf")
+
+    assert find_model(Settings(model_dir=tmp_path)).path.name == "m-00001-of-00001.gguf"
+
+
+def test_two_split_models_are_listed(tmp_path: Path) -> None:
+    for name in ("a-00001-of-00001.gguf", "b-00001-of-00001.gguf"):
+        (tmp_path / name).write_bytes(CONTENT)
+    with pytest.raises(StartupError, match=r"found a-00001-of-00001\.gguf, b-00001-of-00001\.gguf"):
+        find_model(Settings(model_dir=tmp_path))

@@ -1,0 +1,61 @@
+"""Whether a model fits into this machine's memory, found out before the kernel does."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from semif_adapter.cgroup import limit_files, numbers
+from semif_adapter.errors import StartupError
+
+CACHE_BYTES_PER_VALUE = 2
+"""Keys and values are kept as 16-bit floats, llama.cpp's default."""
+
+
+def cache_bytes(metadata: Callable[[str], str | None], tokens: int) -> int:
+    """Bytes of the keys and values of `tokens` tokens, from a GGUF's metadata.
+
+    Names of the keys: `docs/gguf.md` in ggml. 0 where they do not tell: an architecture whose layers differ
+    (an array instead of a number), or that keeps something smaller than keys and values.
+    """
+    architecture = metadata("general.architecture")
+
+    def number(key: str) -> int:
+        value = metadata(f"{architecture}.{key}") or ""
+        return int(value) if value.isdecimal() else 0
+
+    heads = number("attention.head_count")
+    if not heads or number("attention.kv_lora_rank"):
+        return 0
+    width = number("embedding_length") // heads
+    values = (number("attention.key_length") or width) + (number("attention.value_length") or width)
+    layers = number("block_count") // (number("full_attention_interval") or 1)
+    return tokens * layers * number("attention.head_count_kv") * values * CACHE_BYTES_PER_VALUE
+
+
+def memory_bytes(root: Path = Path("/")) -> int | None:
+    """Memory that this process may use: the smallest of the machine's and the cgroups'; None if unknown."""
+    limits = [
+        values[0]
+        for file in limit_files(root, "memory", "memory.max", "memory.limit_in_bytes")
+        if (values := numbers(file))
+    ]
+    try:
+        words = (root / "proc/meminfo").read_text().split()
+        limits.append(int(words[words.index("MemTotal:") + 1]) * 1024)
+    except (OSError, ValueError, IndexError):
+        pass
+    return min(limits, default=None)
+
+
+def check_memory(weights: int, cache: int, root: Path = Path("/")) -> None:
+    """Raise StartupError where `weights` and `cache`, in bytes, are more than the memory there is."""
+    limit = memory_bytes(root)
+    if limit is not None and weights + cache > limit:
+        raise StartupError(
+            f"not enough memory: the weights take {_mb(weights)} and the context {_mb(cache)}, "
+            f"there are {_mb(limit)}; take a larger instance or a smaller model, "
+            "or lower SEMIF_CONTEXT_TOKENS or SEMIF_STREAMS"
+        )
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.0f} MB"
