@@ -132,10 +132,19 @@ def test_a_second_build_changes_nothing(project: Path) -> None:
     assert built.stdout.encode() == before == path.read_bytes()
 
 
-def test_nothing_differs_from_what_is_deployed(project: Path) -> None:
+def test_diff_shows_what_a_deployment_would_change_and_else_nothing(project: Path) -> None:
     compared = semif(project, "diff", "demo", "--local", "--json")
     assert compared.returncode == 0, compared.stderr
     assert json.loads(compared.stdout) == {"different": False, "diff": ""}
+
+    environment = project / "environments" / "demo.toml"
+    text = environment.read_text()
+    environment.write_text(text.replace("context_tokens = 2048", "context_tokens = 1024"))
+    changed = semif(project, "diff", "demo", "--local")
+    environment.write_text(text)
+    assert changed.returncode == 0, changed.stderr
+    assert "SEMIF_CONTEXT_TOKENS" in changed.stdout
+    assert "AWS::SageMaker::Model" in changed.stdout
 
 
 def test_destroy_leaves_nothing(project: Path) -> None:
