@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from semif_adapter.authentication import check_key
 from semif_adapter.boundary import RECORD, Boundary
 from semif_adapter.contract import DecisionRequest, DecisionResponse, DecisionsRequest, DecisionsResponse
 from semif_adapter.decisions import to_questions
@@ -18,12 +19,15 @@ from semif_adapter.errors import (
     AdapterError,
     MethodNotAllowedError,
     NotFoundError,
-    UnsupportedMediaTypeError,
 )
 from semif_adapter.intake import Intake, Work
-from semif_adapter.parse import parse_request
-from semif_adapter.replies import error_reply, json_reply, model_reply
+from semif_adapter.media_type import check_media_type
+from semif_adapter.parse import form_of, parse_decisions, read_document
+from semif_adapter.replies import SYSTEM_ONE, error_reply, json_reply, model_reply
 from semif_adapter.settings import Settings
+from semif_adapter.systemone.answers import to_response
+from semif_adapter.systemone.routes import system_one_routes, system_one_work
+from semif_adapter.systemone.types import SystemOneInvocation
 from semif_adapter.telemetry import Telemetry
 from semif_adapter.worker import ScoringEngine, Worker
 
@@ -55,21 +59,33 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
     async def show_metrics(_: Request) -> Response:
         return Response(telemetry.prometheus(), headers={"content-type": PROMETHEUS_MEDIA_TYPE})
 
-    def read(body: bytes) -> Work[DecisionRequest | DecisionsRequest]:
-        request = parse_request(body, max_decisions=settings.max_decisions)
-        return Work(request, *to_questions(request))
-
     async def invocations(request: Request) -> Response:
-        _check_media_type(request)
+        check_key(request, settings.api_key)
+        check_media_type(request)
+
+        def read(body: bytes) -> Work[DecisionRequest | DecisionsRequest | SystemOneInvocation]:
+            document = read_document(body)
+            form = form_of(document)
+            if form == "questions":
+                request.scope[SYSTEM_ONE] = True
+                return Work(*system_one_work(document, SystemOneInvocation, settings))
+            parsed = parse_decisions(document, form, max_decisions=settings.max_decisions)
+            return Work(parsed, *to_questions(parsed))
+
         parsed, (results, timing) = await intake.answer(request, read)
-        if isinstance(parsed, DecisionRequest):
-            return model_reply(DecisionResponse(result=results[0]))
-        return model_reply(DecisionsResponse(results=tuple(results), timing=timing))
+        match parsed:
+            case DecisionRequest():
+                return model_reply(DecisionResponse(result=results[0]))
+            case DecisionsRequest():
+                return model_reply(DecisionsResponse(results=tuple(results), timing=timing))
+            case SystemOneInvocation():
+                return model_reply(to_response(parsed, results, timing, settings.confidence))
 
     routes = [
         Route("/ping", ping, methods=["GET"]),
         Route("/invocations", invocations, methods=["POST"]),
         Route("/metrics", show_metrics, methods=["GET"]),
+        *system_one_routes(settings, worker, intake),
     ]
     app = Starlette(
         routes=routes,
@@ -84,21 +100,10 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
     return app
 
 
-def _check_media_type(request: Request) -> None:
-    media_type, *parameters = request.headers.get("content-type", "").split(";")
-    charsets = [parameter.strip().lower().replace('"', "") for parameter in parameters]
-    if media_type.strip().lower() != "application/json" or any(
-        charset != "charset=utf-8" for charset in charsets
-    ):
-        raise UnsupportedMediaTypeError("the content type must be application/json, in UTF-8")
-    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise UnsupportedMediaTypeError("a content encoding is not supported, send plain JSON")
-
-
 async def _adapter_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, AdapterError)
     request.scope[RECORD].code = error.code
-    return error_reply(error)
+    return error_reply(error, request.scope)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -111,5 +116,5 @@ async def _http_error(request: Request, error: Exception) -> Response:
         reply.headers["Allow"] = allowed
         return reply
     return await _adapter_error(
-        request, NotFoundError("no such path, use GET /ping, GET /metrics or POST /invocations")
+        request, NotFoundError("no such path, see GET /openapi.json for those that are")
     )

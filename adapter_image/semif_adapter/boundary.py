@@ -18,6 +18,8 @@ DISCARD_BYTES = 32 * 1024 * 1024
 DISCARD_SECONDS = 5.0
 ECHOED = (REQUEST_ID, CUSTOM_ATTRIBUTES, TRACE_ID)
 """Identifying headers that the reply repeats; SageMaker hands the custom attributes on to the caller."""
+SYSTEM_ONE_REQUEST_ID = "x-typesafe-request-id"
+"""The request's id once more, under the name that System One's clients read."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 RECORD = "semif_adapter.record"
 """Where the scope keeps the request's record."""
@@ -98,6 +100,7 @@ class _Exchange:
             for name in ECHOED:
                 if name in self._record.ids:
                     headers[name] = self._record.ids[name]
+            headers[SYSTEM_ONE_REQUEST_ID] = self._record.ids[REQUEST_ID]
             if not self._body_over and not await self._discard():
                 headers["connection"] = "close"
         await self._send(message)
@@ -106,7 +109,7 @@ class _Exchange:
         """Answer with `error` unless a reply has begun."""
         if not self._started:
             self._record.code = error.code
-            await error_reply(error)(scope, self.receive, self.send)
+            await error_reply(error, scope)(scope, self.receive, self.send)
 
     async def _discard(self) -> bool:
         """Read what is left of the body. Returns whether that was all of it."""

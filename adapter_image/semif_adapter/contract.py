@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 MAX_OPTIONS = 255
 """Most options of one question: the limit of the System One API, which both forms share."""
+MAX_ROTATED_OPTIONS = 26
+"""Most options whose rotations are scored: their prompts grow with the square of their number."""
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]

@@ -70,6 +70,13 @@ class NotFoundError(AdapterError):
     code = "not_found"
 
 
+class ModelNotFoundError(AdapterError):
+    """The request names a model that is not this one."""
+
+    status = 404
+    code = "model_not_found"
+
+
 class MethodNotAllowedError(AdapterError):
     """The path exists, but not with this method."""
 

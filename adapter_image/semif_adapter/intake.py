@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from semif_adapter.boundary import RECORD
 from semif_adapter.contract import Layout
+from semif_adapter.encoding import decode_body
 from semif_adapter.errors import (
     AbandonedError,
     BodyTooLargeError,
@@ -49,7 +50,8 @@ class Intake:
             body = await self._read_body(request)
             record.body_bytes = len(body)
             # Off the event loop: a large body may take seconds, and a ping must be answered within two.
-            work, tokens = await asyncio.to_thread(self._check, body, read)
+            encoding = request.headers.get("content-encoding", "identity")
+            work, tokens = await asyncio.to_thread(self._check, body, encoding, read)
             record.decisions = len(work.questions)
             record.options = sum(len(question.options) for question in work.questions)
             try:
@@ -60,8 +62,10 @@ class Intake:
             _note(record, answer)
             return work.request, answer
 
-    def _check(self, body: bytes, read: Callable[[bytes], Work[Parsed]]) -> tuple[Work[Parsed], int]:
-        work = read(body)
+    def _check(
+        self, body: bytes, encoding: str, read: Callable[[bytes], Work[Parsed]]
+    ) -> tuple[Work[Parsed], int]:
+        work = read(decode_body(body, encoding, self._settings.max_body_bytes))
         return work, self._worker.check(work.questions, work.layout)
 
     async def _score(self, request: Request, work: Work[Parsed], tokens: int, place: Place) -> Answer:

@@ -6,14 +6,22 @@ are reported together.
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from semif_adapter.contract import Decision, DecisionRequest, DecisionsRequest, Option, Parameters
+from semif_adapter.contract import (
+    MAX_ROTATED_OPTIONS,
+    Decision,
+    DecisionRequest,
+    DecisionsRequest,
+    Option,
+    Parameters,
+)
 from semif_adapter.errors import InvalidRequestError, Location, Problem
 from semif_adapter.problems import path_text, refuse, shape_message, type_name, value_at
 from semif_adapter.strict_json import read_json
+from semif_adapter.systemone.parse import is_ours as is_system_ones
 
 FORMS = ("decision", "decisions", "questions", "messages")
 OUR_KEYS = frozenset(FORMS).union(
@@ -21,19 +29,47 @@ OUR_KEYS = frozenset(FORMS).union(
 )
 
 
-def parse_request(body: bytes, *, max_decisions: int) -> DecisionRequest | DecisionsRequest:
-    """Parse one request body, already bounded in bytes.
+Form = Literal["decision", "decisions", "questions"]
 
-    Raises InvalidRequestError that names every problem found.
-    """
+
+def read_document(body: bytes) -> dict[str, Any]:
+    """The JSON object in `body`, already bounded in bytes. Raises InvalidRequestError."""
     document = read_json(body, is_ours)
     if not isinstance(document, dict):
         raise InvalidRequestError(f"the body must be a JSON object, got {type_name(document)}")
-    form = _form(document)
+    return document
+
+
+def form_of(document: dict[str, Any]) -> Form:
+    """The request's form: the one of FORMS that it has. Raises InvalidRequestError, also for text."""
+    given = [form for form in FORMS if form in document]
+    match given:
+        case ["decision" | "decisions" | "questions" as form]:
+            return form
+        case ["messages"]:
+            raise InvalidRequestError(
+                "this endpoint answers decisions and writes no text, send messages to a text deployment",
+                path="messages",
+            )
+        case _:
+            got = " and ".join(given) or "none of them"
+            raise InvalidRequestError(
+                f"the body must have exactly one of the keys {', '.join(FORMS)}, got {got}"
+            )
+
+
+def parse_decisions(
+    document: dict[str, Any], form: Form, *, max_decisions: int
+) -> DecisionRequest | DecisionsRequest:
+    """The request in `document`, which has the form `decision` or `decisions`.
+
+    Raises InvalidRequestError that names every problem found.
+    """
+    wire = DecisionRequest if form == "decision" else DecisionsRequest
     try:
-        request = form.model_validate(document, strict=False)  # JSON has no tuples: let arrays become them
+        request = wire.model_validate(document, strict=False)  # JSON has no tuples: let arrays become them
     except ValidationError as error:
-        refuse(document, _shape_problems(document, form, error), is_ours)
+        refuse(document, _shape_problems(document, wire, error), is_ours)
         raise
     refuse(document, _meaning_problems(request, max_decisions), is_ours)
     return request
@@ -41,29 +77,9 @@ def parse_request(body: bytes, *, max_decisions: int) -> DecisionRequest | Decis
 
 def is_ours(location: Location) -> bool:
     """Whether the key at the end of `location` is the wire's and not the caller's."""
+    if location[0] == "questions":
+        return is_system_ones(location)
     return location[-1] in OUR_KEYS and "state" not in location[:-1]
-
-
-def _form(document: dict[str, Any]) -> type[DecisionRequest] | type[DecisionsRequest]:
-    """The request's form: the one of FORMS that it has."""
-    given = [form for form in FORMS if form in document]
-    if len(given) != 1:
-        got = " and ".join(given) or "none of them"
-        raise InvalidRequestError(f"the body must have exactly one of the keys {', '.join(FORMS)}, got {got}")
-    match given[0]:
-        case "decision":
-            return DecisionRequest
-        case "decisions":
-            return DecisionsRequest
-        case "questions":
-            raise InvalidRequestError(
-                "this endpoint does not serve System One requests yet", path="questions"
-            )
-        case _:
-            raise InvalidRequestError(
-                "this endpoint answers decisions and writes no text, send messages to a text deployment",
-                path="messages",
-            )
 
 
 def _shape_problems(document: object, form: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
@@ -99,6 +115,7 @@ def _allowed_keys(form: type[BaseModel], location: Location) -> list[str]:
 def _meaning_problems(request: DecisionRequest | DecisionsRequest, max_decisions: int) -> Iterator[Problem]:
     if isinstance(request, DecisionRequest):
         yield from _repeated_options(("decision",), request.decision)
+        yield from _too_many_rotations(request.parameters, (request.decision,))
         return
     decisions = request.decisions
     if len(decisions) > max_decisions:
@@ -115,6 +132,17 @@ def _meaning_problems(request: DecisionRequest | DecisionsRequest, max_decisions
     yield from _repeated_ids(("decisions",), decisions)
     for index, decision in enumerate(decisions):
         yield from _repeated_options(("decisions", index), decision)
+    yield from _too_many_rotations(request.parameters, decisions)
+
+
+def _too_many_rotations(parameters: Parameters, decisions: Sequence[Decision]) -> Iterator[Problem]:
+    most = max(len(decision.options) for decision in decisions)
+    if parameters.order_debiasing == "rotate" and most > MAX_ROTATED_OPTIONS:
+        yield Problem(
+            ("parameters", "order_debiasing"),
+            f"rotates at most {MAX_ROTATED_OPTIONS} options, got {most}; every order is a prompt of its own",
+            "too_many_rotations",
+        )
 
 
 def _exact(decision: Decision) -> str:

@@ -5,11 +5,18 @@ import logging
 import math
 
 from starlette.responses import Response
+from starlette.types import Scope
 
 from semif_adapter.contract import WireModel
-from semif_adapter.errors import AdapterError, EngineError, OverloadedError
+from semif_adapter.errors import AdapterError, AuthenticationError, EngineError, OverloadedError
+from semif_adapter.systemone.errors import fault
 
 logger = logging.getLogger(__name__)
+
+SYSTEM_ONE_PATHS = "/v1/"
+"""What the paths of the System One routes begin with."""
+SYSTEM_ONE = "semif_adapter.system_one"
+"""Where the scope of another route says that its request has turned out to be of that form."""
 
 
 def model_reply(reply: WireModel) -> Response:
@@ -27,9 +34,20 @@ def json_reply(status: int, value: object) -> Response:
     return Response(content, status, media_type="application/json")
 
 
-def error_reply(error: AdapterError) -> Response:
-    """The reply that tells `error`; the header repeats the body's hint, for clients without SageMaker."""
-    reply = json_reply(error.status, error.body().model_dump(mode="json", exclude_none=True))
-    if isinstance(error, OverloadedError):
-        reply.headers["retry-after"] = str(math.ceil(error.retry_after_seconds))
+def error_reply(error: AdapterError, scope: Scope) -> Response:
+    """The reply that tells `error`, in the shape of the request's form.
+
+    Headers repeat the hint of when to come back, for clients without SageMaker.
+    """
+    on_its_own_route = scope["path"].startswith(SYSTEM_ONE_PATHS)
+    if on_its_own_route or scope.get(SYSTEM_ONE, False):
+        status, body, headers = fault(error, behind_sagemaker=not on_its_own_route)
+    else:
+        status, body, headers = error.status, error.body(), {}
+        if isinstance(error, OverloadedError):
+            headers = {"retry-after": str(math.ceil(error.retry_after_seconds))}
+    if isinstance(error, AuthenticationError):
+        headers["www-authenticate"] = "Bearer"
+    reply = json_reply(status, body.model_dump(mode="json", exclude_none=True))
+    reply.headers.update(headers)
     return reply

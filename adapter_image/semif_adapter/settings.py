@@ -4,16 +4,19 @@
 the SageMaker Model: both sides agree because there is one list.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from semif_adapter.contract import Readout
 from semif_adapter.errors import StartupError
 
 PREFIX = "SEMIF_"
+SECRET = frozenset({"api_key"})
+"""Settings whose value no message may show."""
 
 
 class Settings(BaseModel):
@@ -76,6 +79,25 @@ class Settings(BaseModel):
         None, description="the figures' dimension Endpoint; unset: they have no dimension"
     )
 
+    api_key: SecretStr | None = Field(
+        None,
+        description="key that callers of /v1/... and /invocations must send as a Bearer token; unset: none",
+    )
+    model_aliases: bool = Field(
+        True, description="whether System One's own model names (jev-...) mean the model that is served"
+    )
+    confidence: Literal["reference", "peak"] = Field(
+        "reference",
+        description="how sure a System One score is: by its levels' spread, or by the likeliest alone",
+    )
+
+    @field_validator("api_key")
+    @classmethod
+    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is not None and not re.fullmatch(r"[\x21-\x7e]{1,256}", key.get_secret_value()):
+            raise ValueError("must be 1 to 256 characters of visible ASCII without spaces")
+        return key
+
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
         """Read `SEMIF_*` from `environ`; an empty value counts as unset.
@@ -98,7 +120,11 @@ class Settings(BaseModel):
     def to_env(self) -> dict[str, str]:
         """The variables that make `from_env` return these settings; fields at their default are left out."""
         changed = self.model_dump(exclude_defaults=True)
-        return {PREFIX + name.upper(): str(value) for name, value in sorted(changed.items())}
+        return {PREFIX + name.upper(): _plain(value) for name, value in sorted(changed.items())}
+
+
+def _plain(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
 def _describe(name: int | str, problem: str, value: object) -> str:
@@ -107,4 +133,5 @@ def _describe(name: int | str, problem: str, value: object) -> str:
         known = ", ".join(PREFIX + field.upper() for field in Settings.model_fields)
         return f"{variable} is not a setting, known are {known}"
     message = problem[0].lower() + problem[1:]
-    return f"{variable}={value} is not allowed: {message} ({Settings.model_fields[str(name)].description})"
+    given = variable if name in SECRET else f"{variable}={value}"
+    return f"{given} is not allowed: {message} ({Settings.model_fields[str(name)].description})"

@@ -142,6 +142,13 @@ class Worker:
         """Wait until the engine can answer nothing any more."""
         await self._broken.wait()
 
+    @property
+    def info(self) -> ModelInfo:
+        """What is loaded. Raises as `check_ready` does."""
+        self.check_ready()
+        assert self._engine is not None
+        return self._engine.info
+
     def check_ready(self) -> None:
         """Raise LoadingError, StalledError or DrainingError (all 503) unless requests are taken."""
         self._watch()

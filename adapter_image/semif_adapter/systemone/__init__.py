@@ -1,0 +1,1 @@
+"""The System One API: the same scoring behind its request, its answers and its errors."""
