@@ -28,6 +28,7 @@ from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import BATCH_TOKENS, Context, Model
 from semif_adapter.manifest import PromptSpec
+from semif_adapter.memory import cache_bytes, check_memory
 from semif_adapter.model_files import ModelFile, find_model
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
 from semif_adapter.question import OptionText, Question
@@ -68,6 +69,8 @@ class Engine:
         with ExitStack() as opened:
             model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
             self._limit = min(settings.context_tokens, model.trained_context)
+            if not settings.gpu_layers:
+                check_memory(file.size, cache_bytes(model.metadata, self._limit * settings.streams))
             source = model.chat_template if spec.template == "chat" else None
             # Letters may run out, the text readout never does: it stands in for them.
             templates = {
@@ -104,6 +107,8 @@ class Engine:
         Raises StartupError with one line that says what to change.
         """
         file = find_model(settings)
+        if not settings.gpu_layers:
+            check_memory(file.size, 0)
         try:
             return cls(settings, file, open_library(settings.library_dir.resolve()))
         except (EngineError, PromptTooLongError) as error:

@@ -35,11 +35,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._head_bytes += len(data)
         super().data_received(data)
         if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-            self._refuse(
-                HeadTooLargeError(
-                    f"the request line and headers are over the limit of {MAX_HEAD_BYTES} bytes"
-                )
-            )
+            self._refuse(_head_too_large())
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -48,13 +44,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def on_headers_complete(self) -> None:
+        super().on_headers_complete()
         self._in_head = False
         self._stop_timer()
-        super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
-        """What uvicorn calls where the bytes are not HTTP."""
-        self._refuse(InvalidRequestError("the request is not valid HTTP/1.1"))
+        """What uvicorn calls where the bytes are not HTTP; httptools takes no URL of 64 KiB for one."""
+        too_large = self._in_head and self._head_bytes > MAX_HEAD_BYTES
+        self._refuse(
+            _head_too_large() if too_large else InvalidRequestError("the request is not valid HTTP/1.1")
+        )
 
     def _await_head(self) -> None:
         self._stop_timer()
@@ -90,3 +89,7 @@ class BoundedProtocol(HttpToolsProtocol):
             )
         )
         self.transport.close()
+
+
+def _head_too_large() -> HeadTooLargeError:
+    return HeadTooLargeError(f"the request line and headers are over the limit of {MAX_HEAD_BYTES} bytes")

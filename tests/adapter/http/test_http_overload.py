@@ -1,0 +1,256 @@
+"""Too much work, late work, work that nobody waits for any more, and an engine that stands still."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+Server = Any
+StartServer = Callable[..., Server]
+Document = dict[str, Any]
+
+
+class Gate:
+    """Holds the engine in each of its answers until opened."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self._open = threading.Event()
+
+    def __call__(self, _: Any) -> None:
+        self.entered.release()
+        assert self._open.wait(30)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open()
+
+
+@pytest.fixture
+def callers() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor() as executor:
+        yield executor
+
+
+def run_one(server: Server, gate: Gate, callers: ThreadPoolExecutor, decision: Document) -> "Future[Any]":
+    """A request that the engine works on until the gate opens."""
+    running = callers.submit(server.ask, {"decision": decision})
+    assert gate.entered.acquire(timeout=30)
+    return running
+
+
+def wait_until(server: Server, condition: Callable[[], bool]) -> None:
+    while not condition():
+        assert server.request("GET", "/metrics").status == 200
+
+
+def asked(server: Server) -> list[str]:
+    """The ids of what the engine was asked, in order."""
+    return [questions[0].id for questions, _ in server.engine.calls]
+
+
+def send_and_leave(server: Server, decision: Document) -> Any:
+    """A connection with a request on its way; close it to hang up."""
+    connection = server.connect()
+    body = json.dumps({"decision": decision})
+    connection.request("POST", "/invocations", body, {"content-type": "application/json"})
+    return connection
+
+
+def test_what_cannot_meet_its_deadline_is_refused_at_once(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    server = start_server(scripted(gate, tokens=1000, tokens_per_second=50), deadline_seconds=30)
+    running = run_one(server, gate, callers, decision)
+    refused = server.ask({"decision": decision})
+    assert refused.status == 503
+    assert refused.json["error"]["code"] == "overloaded"
+    assert refused.json["retryable"] is True
+    # 20 s for each of the two, in 30 s: after 10 s of the first there is room.
+    assert 1 < refused.json["retry_after_seconds"] <= 10
+    assert int(refused.headers["retry-after"]) >= refused.json["retry_after_seconds"]
+    gate.open()
+    assert running.result().status == 200
+
+
+def test_what_its_machine_is_too_slow_for_is_refused_though_it_idles(
+    start_server: StartServer, scripted: Any, decision: Document
+) -> None:
+    server = start_server(scripted(tokens=1000, tokens_per_second=10), deadline_seconds=55)
+    assert server.ask({"decision": decision}).json["error"]["code"] == "overloaded"
+    assert server.engine.calls == []
+
+
+def test_a_queue_full_of_tokens_refuses_more(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    server = start_server(scripted(gate, tokens=1000, tokens_per_second=1e6), max_queued_tokens=1500)
+    running = run_one(server, gate, callers, decision)
+    reply = server.ask({"decision": decision})
+    assert (reply.status, reply.json["error"]["code"]) == (503, "overloaded")
+    gate.open()
+    assert running.result().status == 200
+
+
+def test_a_deadline_ends_both_the_waiting_and_the_working(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    server = start_server(scripted(gate), deadline_seconds=1)
+    running = run_one(server, gate, callers, decision)
+    queued = server.ask({"decision": decision | {"id": "queued"}})
+    for reply in (queued, running.result()):
+        assert reply.status == 503
+        assert reply.json["error"]["code"] == "deadline"
+        assert reply.json["retryable"] is True
+        assert reply.json["retry_after_seconds"] > 0
+    assert server.engine.abandoned.is_set()
+    gate.open()
+    assert server.ask({"decision": decision | {"id": "next"}}).status == 200
+    assert asked(server) == ["d", "next"]
+
+
+def test_a_client_that_hangs_up_in_the_queue_frees_its_place(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    server = start_server(scripted(gate), max_in_flight=2)
+    admission = server.worker.admission
+    running = run_one(server, gate, callers, decision)
+    leaving = send_and_leave(server, decision | {"id": "gone"})
+    wait_until(server, lambda: admission.queued == 1)
+    assert server.ask({"decision": decision}).status == 503
+    leaving.close()
+    wait_until(server, lambda: admission.queued == 0 and admission.requests == 1)
+    neighbour = callers.submit(server.ask, {"decision": decision | {"id": "neighbour"}})
+    wait_until(server, lambda: admission.queued == 1)
+    gate.open()
+    assert [running.result().status, neighbour.result().status] == [200, 200]
+    assert asked(server) == ["d", "neighbour"]
+
+
+def test_a_client_that_hangs_up_while_running_stops_the_work_on_it_alone(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    server = start_server(scripted(gate), max_in_flight=1)
+    leaving = send_and_leave(server, decision)
+    assert gate.entered.acquire(timeout=30)
+    assert not server.engine.abandoned.is_set()
+    leaving.close()
+    assert server.engine.abandoned.wait(30)
+    wait_until(server, lambda: server.worker.admission.requests == 0)
+    neighbour = callers.submit(server.ask, {"decision": decision | {"id": "neighbour"}})
+    wait_until(server, lambda: server.worker.admission.queued == 1)
+    gate.open()
+    assert neighbour.result().status == 200
+    assert server.worker.admission.backlog_seconds(0.0) == 0.0
+
+
+def test_an_upload_that_stalls_gives_its_place_back(
+    start_server: StartServer, scripted: Any, decision: Document
+) -> None:
+    server = start_server(body_seconds=0.2, max_in_flight=1)
+    status, body = server.raw(
+        b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 1000\r\n\r\n{"
+    )
+    assert status == 408
+    assert json.loads(body)["error"]["code"] == "request_timeout"
+    assert server.ask({"decision": decision}).status == 200
+
+
+def test_an_upload_that_stalls_does_not_delay_a_stop(
+    start_server: StartServer, callers: ThreadPoolExecutor
+) -> None:
+    server = start_server(body_seconds=3600)
+    stalled = callers.submit(
+        server.raw,
+        b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 1000\r\n\r\n{",
+    )
+    wait_until(server, lambda: server.worker.admission.requests == 1)
+    server.call_soon(server.worker.drain)
+    wait_until(server, lambda: server.worker.admission.requests == 0)
+    status, body = stalled.result()
+    assert (status, json.loads(body)["error"]["code"]) == (503, "draining")
+
+
+def test_an_engine_that_stands_still_fails_the_ping_until_it_moves(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    server = start_server(scripted(gate), stall_seconds=0.2)
+    running = run_one(server, gate, callers, decision)
+    while (reply := server.request("GET", "/ping")).status == 200:
+        pass
+    assert reply.json["error"]["code"] == "stalled"
+    assert server.ask({"decision": decision}).json["error"]["code"] == "stalled"
+    gate.open()
+    assert running.result().status == 200
+    while server.request("GET", "/ping").status != 200:
+        pass
+    assert server.ask({"decision": decision}).status == 200
+
+
+def test_a_fault_of_one_request_is_not_the_engines_end(
+    start_server: StartServer, scripted: Any, decision: Document
+) -> None:
+    def fail(questions: Any) -> None:
+        if questions[0].id == "bad":
+            raise ValueError
+
+    server = start_server(scripted(fail))
+    assert server.ask({"decision": decision | {"id": "bad"}}).status == 500
+    assert server.ask({"decision": decision}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "code"),
+    [
+        (b"GET /ping HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\n\r\n" % (b"a" * 70_000), 431, "head_too_large"),
+        (b"GET /ping HTTP/1.1\r\nHost: x\r\nX-Endless: %s" % (b"a" * 400_000), 431, "head_too_large"),
+        (b"GET /ping?%s HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * 70_000), 431, "head_too_large"),
+        (b"NONSENSE\r\n\r\n", 400, "invalid_request"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "invalid_request"),  # TLS
+        (b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400, "invalid_request"),
+        (b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Length: 1e3\r\n\r\n", 400, "invalid_request"),
+    ],
+    ids=["header", "endless header", "query", "method", "tls", "negative length", "no length"],
+)
+def test_a_head_that_is_too_large_or_no_http_gets_its_error_in_json(
+    start_server: StartServer, request_bytes: bytes, status: int, code: str
+) -> None:
+    server = start_server()
+    got, body = server.raw(request_bytes)
+    assert (got, json.loads(body)["error"]["code"]) == (status, code)
+    assert server.request("GET", "/ping").status == 200
