@@ -1,5 +1,6 @@
 """Every environment synthesised once, in this process, for all tests of the folder."""
 
+import json
 import os
 import runpy
 import sys
@@ -43,9 +44,9 @@ def synth(tmp_path_factory: pytest.TempPathFactory) -> Synth:
     """Synthesises an environment with a lock or none."""
 
     def run(environment: Environment, lock: Lock | None) -> Templates:
-        app = build(
-            environment, lock, app=App(analytics_reporting=False, outdir=str(tmp_path_factory.mktemp("cdk")))
-        )
+        flags = json.loads((ROOT / "cdk.json").read_text())["context"]
+        outdir = str(tmp_path_factory.mktemp("cdk"))
+        app = build(environment, lock, app=App(analytics_reporting=False, context=flags, outdir=outdir))
         app.synth()  # raises where cdk-nag or the CDK's own checks find anything
         return {
             stack.stack_name.rpartition("-")[2]: Template.from_stack(stack).to_json()

@@ -97,7 +97,7 @@ def test_the_endpoint_reads_its_one_archive_and_writes_its_one_log(templates: di
     logs = {resource for action, resource in allowed if action.startswith("logs:")}
     assert all(":log-group:/aws/sagemaker/Endpoints/semif-dev" in resource for resource in logs)
     pulls = {resource for action, resource in allowed if action == "ecr:BatchGetImage"}
-    assert pulls == {"arn:${AWS::Partition}:ecr:eu-central-1:111122223333:repository/semif-dev-example"}
+    assert pulls == {"arn:aws:ecr:eu-central-1:111122223333:repository/semif-dev-example"}
 
 
 def test_text_pulls_the_published_container_and_no_other(templates: dict[str, Templates]) -> None:
@@ -107,7 +107,7 @@ def test_text_pulls_the_published_container_and_no_other(templates: dict[str, Te
         if "ecr:BatchGetImage" in listed(statement["Action"])
         for resource in listed(statement["Resource"])
     }
-    assert pulls == {"arn:${AWS::Partition}:ecr:eu-central-1:763104351884:repository/llama-cpp"}
+    assert pulls == {"arn:aws:ecr:eu-central-1:763104351884:repository/llama-cpp"}
     artifacts = [action for s in statements(templates["text"]["Artifacts"]) for action in listed(s["Action"])]
     assert not [action for action in artifacts if action.startswith(("ecr", "sts"))]
 
