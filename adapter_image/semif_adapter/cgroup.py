@@ -17,15 +17,15 @@ def limit_files(root: Path, controller: str, v2: str, v1: str) -> Iterator[Path]
     except OSError:
         lines = []
     for line in lines:
-        _, controllers, path = line.split(":", 2) if line.count(":") >= 2 else ("", "", "/")
+        _, controllers, group = line.split(":", 2)
         if controllers == "":
-            own = PurePosixPath(path)
+            own = PurePosixPath(group)
         elif controller in controllers.split(","):
-            own_v1 = PurePosixPath(path)
+            own_v1 = PurePosixPath(group)
     mount = root / "sys/fs/cgroup"
-    for name, folder, group in ((v2, mount, own), (v1, mount / controller, own_v1)):
-        for path in (group, *group.parents):
-            yield folder / str(path).lstrip("/") / name
+    for name, folder, path in ((v2, mount, own), (v1, mount / controller, own_v1)):
+        for parent in (path, *path.parents):
+            yield folder / str(parent).lstrip("/") / name
 
 
 def numbers(file: Path) -> list[int] | None:

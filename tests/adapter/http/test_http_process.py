@@ -8,20 +8,22 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from semif_adapter.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
 from semif_adapter.settings import Settings
 
 Document = dict[str, Any]
 
 # An engine that waits: for a line on standard input before it has loaded, and for another before each answer.
+# What the line says happens then: `fault` fails this answer, `dead` the engine, `kill` the process.
 WAITING_ENGINE = """
-import sys
+import signal, sys
 from semif_adapter.server import serve
 from semif_adapter.settings import Settings
 import importlib.util, os
@@ -31,13 +33,25 @@ support = importlib.util.module_from_spec(spec)
 sys.modules["support"] = support
 spec.loader.exec_module(support)
 
+dead = False
+
 def wait(*_):
+    global dead
     print("waiting", flush=True)
-    sys.stdin.readline()
+    word = sys.stdin.readline().strip()
+    dead = word == "dead"
+    if word == "kill":
+        os.kill(os.getpid(), signal.SIGILL)
+    if word in ("fault", "dead"):
+        raise ValueError(word)
+
+def prove():
+    if dead:
+        raise ValueError("dead")
 
 def load():
     wait()
-    return support.ScriptedEngine(wait)
+    return support.ScriptedEngine(wait, prove=prove)
 
 status = serve(Settings.from_env({k: v for k, v in os.environ.items() if k.startswith("SEMIF_")}), load)
 sys.stderr.flush()
@@ -71,7 +85,7 @@ class Adapter:
         self.process.communicate()
 
     def request(self, method: str, path: str, document: Document | None = None) -> tuple[int, Document]:
-        """Status and body; status 0 where nobody listens."""
+        """Status and body; status 0 where nobody listens or the connection breaks."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         body = None if document is None else json.dumps(document)
         try:
@@ -89,9 +103,16 @@ class Adapter:
     def ping(self) -> int:
         return self.request("GET", "/ping")[0]
 
-    def go_on(self) -> None:
+    def metrics(self) -> str:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return text
+
+    def go_on(self, word: str = "") -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write("\n")
+        self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
 
     def wait_for_line(self, line: str) -> None:
@@ -112,11 +133,33 @@ def start() -> Iterator[Callable[..., Adapter]]:
 
 
 @pytest.fixture
-def waiting(start: Callable[..., Adapter]) -> Adapter:
-    """An adapter whose engine is loading, until `go_on`."""
-    adapter = start("-c", WAITING_ENGINE, SUPPORT=str(Path(__file__).with_name("conftest.py")))
-    adapter.wait_for_line("waiting")
-    return adapter
+def start_waiting(start: Callable[..., Adapter]) -> Callable[..., Adapter]:
+    """Start an adapter whose engine is loading, until `go_on`."""
+
+    def start_one(**variables: str) -> Adapter:
+        support = str(Path(__file__).with_name("conftest.py"))
+        adapter = start("-c", WAITING_ENGINE, SUPPORT=support, **variables)
+        adapter.wait_for_line("waiting")
+        return adapter
+
+    return start_one
+
+
+@pytest.fixture
+def waiting(start_waiting: Callable[..., Adapter]) -> Adapter:
+    return start_waiting()
+
+
+@contextmanager
+def running(adapter: Adapter, decision: Document) -> Iterator["Future[tuple[int, Document]]"]:
+    """A request that the engine works on, until `go_on`."""
+    adapter.go_on()
+    while adapter.ping() != 200:
+        pass
+    with ThreadPoolExecutor() as callers:
+        request = callers.submit(adapter.ask, {"decision": decision})
+        adapter.wait_for_line("waiting")
+        yield request
 
 
 def test_without_settings_it_listens_where_sagemaker_asks() -> None:
@@ -209,12 +252,7 @@ def test_a_port_in_use_is_named(start: Callable[..., Adapter], tmp_path: Path) -
 def test_a_stop_finishes_the_running_decision_and_exits_0(
     waiting: Adapter, decision: Document, number: signal.Signals
 ) -> None:
-    waiting.go_on()
-    while waiting.ping() != 200:
-        pass
-    with ThreadPoolExecutor() as callers:
-        running = callers.submit(waiting.ask, {"decision": decision})
-        waiting.wait_for_line("waiting")
+    with running(waiting, decision) as request:
         waiting.process.send_signal(number)
         while waiting.ping() == 200:
             pass
@@ -222,7 +260,7 @@ def test_a_stop_finishes_the_running_decision_and_exits_0(
         assert (status, reply["error"]["code"]) == (503, "draining")
         assert waiting.process.poll() is None
         waiting.go_on()
-        assert running.result()[0] == 200
+        assert request.result()[0] == 200
     status, log = waiting.end()
     assert status == 0
     assert "Traceback" not in log
@@ -250,3 +288,129 @@ def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
     assert messages[0].startswith("model: ")
     assert messages[1:] == ["state: ready", "request", "state: draining"]
     assert (lines[2]["path"], lines[2]["status"]) == ("/invocations", 400)
+
+
+def test_a_second_signal_ends_the_process_at_once(waiting: Adapter, decision: Document) -> None:
+    with running(waiting, decision) as request:
+        waiting.process.send_signal(signal.SIGTERM)
+        while waiting.ping() == 200:
+            pass
+        waiting.process.send_signal(signal.SIGTERM)
+        status, log = waiting.end()
+        assert status == EXIT_UNFINISHED
+        assert "at the second signal" in log
+        assert "Traceback" not in log
+        assert request.result()[0] == 0
+
+
+def test_what_is_not_answered_within_the_grace_time_is_told_so(
+    start_waiting: Callable[..., Adapter], decision: Document
+) -> None:
+    adapter = start_waiting(SEMIF_DRAIN_SECONDS="0.5")
+    with running(adapter, decision) as request:
+        adapter.process.send_signal(signal.SIGTERM)
+        status, reply = request.result()
+        assert (status, reply["error"]["code"], reply["retryable"]) == (503, "draining", True)
+    status, log = adapter.end()
+    assert status == EXIT_UNFINISHED
+    assert "stopping with requests unanswered after 0.5 seconds" in log
+    assert "Traceback" not in log
+
+
+def test_a_dead_engine_ends_the_process_and_answers_what_waits(waiting: Adapter, decision: Document) -> None:
+    with running(waiting, decision) as request, ThreadPoolExecutor() as callers:
+        queued = callers.submit(waiting.ask, {"decision": decision | {"id": "queued"}})
+        while "semif_queue_depth 1" not in waiting.metrics():
+            pass
+        waiting.go_on("dead")
+        assert request.result()[0] == 500
+        status, reply = queued.result()
+        assert (status, reply["error"]["code"]) == (500, "engine_error")
+    status, log = waiting.end()
+    assert status == EXIT_ENGINE_DEAD
+    assert [line for line in log.splitlines() if "engine dead: ValueError" in line]
+    assert "Traceback" not in log
+
+
+def test_a_fault_alone_does_not_end_the_process(waiting: Adapter, decision: Document) -> None:
+    with running(waiting, decision) as request:
+        waiting.go_on("fault")
+        assert request.result()[0] == 500
+    assert waiting.ping() == 200
+
+
+def test_an_illegal_instruction_is_named_as_the_process_dies(waiting: Adapter, decision: Document) -> None:
+    with running(waiting, decision) as request:
+        waiting.go_on("kill")
+        assert request.result()[0] == 0
+    status, log = waiting.end()
+    assert status == -signal.SIGILL
+    assert log.count("Fatal Python error: Illegal instruction") == 1
+
+
+def test_a_gpu_that_is_not_there_ends_the_process(
+    start: Callable[..., Adapter], tiny_gguf: Callable[..., Path], library_dir: Path
+) -> None:
+    status, log = start(
+        "-m",
+        "semif_adapter",
+        SEMIF_GGUF=str(tiny_gguf()),
+        SEMIF_LIBRARY_DIR=str(library_dir),
+        SEMIF_GPU_LAYERS="-1",
+    ).end()
+    assert 1 <= status < 64
+    assert "cannot start: SEMIF_GPU_LAYERS=-1 asks for a GPU" in log.splitlines()[-1]
+
+
+def test_a_request_is_one_json_line_with_its_ids_and_figures(
+    start_waiting: Callable[..., Adapter], decision: Document
+) -> None:
+    adapter = start_waiting(SEMIF_METRICS="emf", SEMIF_ENDPOINT_NAME="semif-dev")
+    adapter.go_on()
+    while adapter.ping() != 200:
+        pass
+    adapter.go_on()
+    ids = {
+        "X-Amzn-SageMaker-Custom-Attributes": "trace=7",
+        "X-Amzn-SageMaker-Inference-Id": "i-1",
+        "X-Amzn-Trace-Id": "Root=1-2-3",
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", adapter.port, timeout=60)
+    body = json.dumps({"decision": decision})
+    connection.request("POST", "/invocations", body, {"content-type": "application/json", **ids})
+    response = connection.getresponse()
+    assert response.read()
+    connection.close()
+    assert response.headers["X-Amzn-SageMaker-Custom-Attributes"] == "trace=7"
+    assert response.headers["X-Amzn-Trace-Id"] == "Root=1-2-3"
+    adapter.process.send_signal(signal.SIGTERM)
+    out, log = adapter.process.communicate(timeout=60)
+
+    (line,) = [line for line in map(json.loads, log.splitlines()) if line["message"] == "request"]
+    assert line["request_id"] == response.headers["x-request-id"]
+    assert line["custom_attributes"] == "trace=7"
+    assert line["inference_id"] == "i-1"
+    assert line["trace_id"] == "Root=1-2-3"
+    assert (line["level"], line["path"], line["status"]) == ("INFO", "/invocations", 200)
+    assert (line["decisions"], line["options"], line["body_bytes"]) == (1, 2, len(body))
+    assert line["total_seconds"] >= line["score_seconds"] + line["queue_seconds"] > 0
+    assert "customer" not in log
+
+    figures = json.loads(out.splitlines()[-1])
+    (directive,) = figures["_aws"]["CloudWatchMetrics"]
+    assert directive["Namespace"] == "Semif"
+    assert directive["Dimensions"] == [["Endpoint"]]
+    assert figures["Endpoint"] == "semif-dev"
+    for metric in directive["Metrics"]:
+        assert metric["Name"] in figures
+    assert (figures["Requests2xx"], figures["Decisions"], figures["AllowedTokenMass"]) == (1, 1, 1)
+
+
+def test_the_log_level_is_a_setting(start_waiting: Callable[..., Adapter], decision: Document) -> None:
+    adapter = start_waiting(SEMIF_LOG_LEVEL="ERROR")
+    adapter.go_on()
+    while adapter.ping() != 200:
+        pass
+    assert adapter.ask({})[0] == 400
+    adapter.process.send_signal(signal.SIGTERM)
+    assert adapter.end() == (0, "")
