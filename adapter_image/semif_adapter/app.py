@@ -13,7 +13,13 @@ from starlette.routing import Route
 
 from semif_adapter.authentication import check_key
 from semif_adapter.boundary import RECORD, Boundary
-from semif_adapter.contract import DecisionRequest, DecisionResponse, DecisionsRequest, DecisionsResponse
+from semif_adapter.contract import (
+    DecisionRequest,
+    DecisionResponse,
+    DecisionsRequest,
+    DecisionsResponse,
+    Ready,
+)
 from semif_adapter.decisions import to_questions
 from semif_adapter.errors import (
     AdapterError,
@@ -22,8 +28,9 @@ from semif_adapter.errors import (
 )
 from semif_adapter.intake import Intake, Work
 from semif_adapter.media_type import check_media_type
+from semif_adapter.openapi import openapi
 from semif_adapter.parse import form_of, parse_decisions, read_document
-from semif_adapter.replies import SYSTEM_ONE, error_reply, json_reply, model_reply
+from semif_adapter.replies import SYSTEM_ONE, error_reply, model_reply
 from semif_adapter.settings import Settings
 from semif_adapter.systemone.answers import to_response
 from semif_adapter.systemone.routes import system_one_routes, system_one_work
@@ -54,10 +61,15 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
 
     async def ping(_: Request) -> Response:
         worker.check_ready()
-        return json_reply(200, {"status": "ready"})
+        return model_reply(Ready())
 
     async def show_metrics(_: Request) -> Response:
         return Response(telemetry.prometheus(), headers={"content-type": PROMETHEUS_MEDIA_TYPE})
+
+    document = openapi(settings)
+
+    async def show_openapi(_: Request) -> Response:
+        return Response(document, media_type="application/json")
 
     async def invocations(request: Request) -> Response:
         check_key(request, settings.api_key)
@@ -85,6 +97,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         Route("/ping", ping, methods=["GET"]),
         Route("/invocations", invocations, methods=["POST"]),
         Route("/metrics", show_metrics, methods=["GET"]),
+        Route("/openapi.json", show_openapi, methods=["GET"]),
         *system_one_routes(settings, worker, intake),
     ]
     app = Starlette(

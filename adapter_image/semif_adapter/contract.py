@@ -143,6 +143,12 @@ class DecisionsResponse(WireModel):
     timing: SharedTiming
 
 
+class Ready(WireModel):
+    """Reply to `GET /ping` while requests are taken."""
+
+    status: Literal["ready"] = "ready"
+
+
 class ErrorDetail(WireModel):
     """What is wrong: a code for programs, a message for people, and where in the request it is."""
 
