@@ -54,6 +54,32 @@ REFUSED = {
 
 Json = dict[str, Any]
 
+_STATE = "My card was charged twice for the same order."
+_DECISION: Json = {
+    "id": "team",
+    "state": _STATE,
+    "question": "Which team should handle this ticket?",
+    "options": [{"id": "billing", "description": "Charges and refunds"}, {"id": "shipping"}],
+}
+_SYSTEM_ONE: Json = {
+    "model": "jev-latest",
+    "state": _STATE,
+    "questions": {
+        "refund": {"type": "noul", "instructions": "Does the customer want money back?"},
+        "team": {"type": "choice", "criteria": {"billing": "Charges and refunds", "shipping": None}},
+        "anger": {
+            "type": "score",
+            "instructions": "How angry is the customer?",
+            "criteria": ["calm", "angry", "furious"],
+        },
+    },
+}
+EXAMPLES: dict[str, Json] = {
+    "decision": {"decision": _DECISION},
+    "decisions": {"decisions": [_DECISION, _DECISION | {"id": "again"}]},
+    "system-one": _SYSTEM_ONE,
+}
+
 
 def openapi(settings: Settings) -> bytes:
     """The document, as JSON text."""
@@ -80,7 +106,9 @@ def openapi(settings: Settings) -> bytes:
             "/invocations": {
                 "post": {
                     "summary": "Score one decision, several about one state, or System One's questions",
-                    "requestBody": _body(DecisionRequest, DecisionsRequest, SystemOneInvocation),
+                    "requestBody": _body(
+                        DecisionRequest, DecisionsRequest, SystemOneInvocation, examples=tuple(EXAMPLES)
+                    ),
                     "responses": _replies(
                         _json(DecisionResponse, DecisionsResponse, SystemOneResponse),
                         ErrorBody,
@@ -93,7 +121,7 @@ def openapi(settings: Settings) -> bytes:
             "/v1/systemone": {
                 "post": {
                     "summary": "Answer System One's questions about one state",
-                    "requestBody": _body(SystemOneRequest),
+                    "requestBody": _body(SystemOneRequest, examples=("system-one",)),
                     "responses": _replies(
                         _json(SystemOneResponse), FaultBody, (401, 404, 408, 413, 415, 429, 431, 500)
                     )
@@ -131,8 +159,10 @@ def openapi(settings: Settings) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def _body(*models: type[BaseModel]) -> Json:
-    return {"required": True, "content": _json(*models)}
+def _body(*models: type[BaseModel], examples: tuple[str, ...]) -> Json:
+    content = _json(*models)
+    content["application/json"]["examples"] = {name: {"value": EXAMPLES[name]} for name in examples}
+    return {"required": True, "content": content}
 
 
 def _replies(content: Json, error: type[BaseModel], statuses: tuple[int, ...]) -> Json:
