@@ -19,7 +19,7 @@ from semif_adapter.contract import (
     Parameters,
 )
 from semif_adapter.errors import InvalidRequestError, Location, Problem
-from semif_adapter.problems import path_text, refuse, shape_message, type_name, value_at
+from semif_adapter.problems import is_an_echo, path_text, refuse, shape_message, type_name, value_at
 from semif_adapter.strict_json import read_json
 from semif_adapter.systemone.parse import is_ours as is_system_ones
 
@@ -97,9 +97,7 @@ def _shape_problems(document: object, form: type[BaseModel], error: ValidationEr
             yield Problem(
                 location, f"must be a non-empty string, an object or an array, got {got}", "state_type"
             )
-        elif detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]:
-            continue  # pydantic counts only the valid items, and the others have their own problem
-        else:
+        elif not is_an_echo(detail):
             yield Problem(location, shape_message(detail, _allowed_keys(form, location)), detail["type"])
 
 

@@ -46,6 +46,11 @@ def shape_message(detail: ErrorDetails, allowed: Iterable[str] = ()) -> str:
     )
 
 
+def is_an_echo(detail: ErrorDetails) -> bool:
+    """Whether an array is too short only by pydantic's count, which leaves out items with a problem."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
 def refuse(document: object, problems: Iterable[Problem], is_ours: IsOurs) -> None:
     """Raise InvalidRequestError if there is any problem; it tells the first MAX_REPORTED."""
     waiting = iter(problems)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from semif_adapter.errors import Location, Problem
-from semif_adapter.problems import refuse, shape_message, type_name, value_at
+from semif_adapter.problems import is_an_echo, refuse, shape_message, type_name, value_at
 from semif_adapter.systemone.types import (
     NoulCriteria,
     NoulQuestion,
@@ -61,7 +61,7 @@ def _shape_problems(document: object, error: ValidationError) -> Iterator[Proble
     seen: set[Location] = set()
     for detail in error.errors(include_url=False, include_context=True):
         problem = _shape_problem(document, detail)
-        if problem.location not in seen:
+        if problem.location not in seen and not is_an_echo(detail):
             seen.add(problem.location)
             yield problem
 
