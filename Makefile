@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 NODE_MAJOR_NEEDED := 22
 
-.PHONY: help setup demo test lint format synth serve bench lock clean
+.PHONY: help setup demo test lint format synth serve bench fuzz load lock clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,12 @@ serve: setup ## Serve the embedded model's adapter on this machine (PRESET=name 
 
 bench: setup ## Measure against named baselines in the same run.
 	@$(BIN)/python -m bench.packing
+
+fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60 for a short run).
+	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.fuzz
+
+load: setup ## Load a real adapter with 64 connections for ten minutes (SECONDS=60 for a short run).
+	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.load
 
 lock: setup ## Resolve the hash-locked requirements anew.
 	@$(BIN)/python -m pip install --quiet uv

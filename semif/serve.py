@@ -39,7 +39,8 @@ def adapter_environment(what: str, *, root: Path, host: str, port: int, progress
     else:
         model = {"model_dir": _model_folder(load_preset(what), root, progress)}
     settings = Settings.model_validate({"host": host, "port": port, "library_dir": library_folder(), **model})
-    return {**_adapter_variables(os.environ), **settings.to_env()}
+    # Nobody collects CloudWatch's lines from a terminal.
+    return {"SEMIF_METRICS": "off", **_adapter_variables(os.environ), **settings.to_env()}
 
 
 def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:

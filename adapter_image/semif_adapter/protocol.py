@@ -12,6 +12,9 @@ MAX_HEAD_BYTES = 65_536
 HEAD_SECONDS = 10.0
 """How long a request's head may take to arrive; an idle kept-alive connection has uvicorn's own limit."""
 
+LINGER_SECONDS = 2.0
+"""How long a refused client may go on sending."""
+
 
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. A request that uvicorn cannot read gets its 4xx here, before the application."""
@@ -20,6 +23,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head_bytes = 0
         self._in_head = True
+        self._refused = False
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -31,6 +35,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
@@ -75,8 +81,15 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(RequestTimeoutError(f"the headers did not arrive within {HEAD_SECONDS:g} s"))
 
     def _refuse(self, error: AdapterError) -> None:
-        """Answer and close."""
+        """Answer and close; what the client still sends is read first, or it would see a reset instead."""
+        if self._refused:
+            return
+        self._refused = True
         self._stop_timer()
+        if self.cycle is not None and not self.cycle.response_complete:
+            # The body went wrong: for the application the client is gone.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         body = error.body().model_dump_json(exclude_none=True).encode()
         self.transport.write(
             b"".join(
@@ -88,7 +101,8 @@ class BoundedProtocol(HttpToolsProtocol):
                 )
             )
         )
-        self.transport.close()
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
 def _head_too_large() -> HeadTooLargeError:

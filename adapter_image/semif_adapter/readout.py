@@ -16,6 +16,10 @@ from semif_adapter.streams import Stream
 
 Numbers = npt.NDArray[np.float64]
 
+ROWS_AT_ONCE = 64
+"""Most rows of logits asked for in one forward pass. llama.cpp keeps room for the most it ever gave, a row being
+the vocabulary's size: a text of some thousand tokens would take gigabytes for good."""
+
 
 @dataclass(frozen=True)
 class Label:
@@ -76,7 +80,8 @@ def read_continuations(
     """Log-probability of each continuation behind `stream`, shape (continuations,), in their order.
 
     `row` holds the logits after the stream's last token. Every continuation is decoded right behind the
-    prompt, in a call of its own, and taken back before the next; the last one may stay.
+    prompt, in calls of its own (more than one where it has over ROWS_AT_ONCE tokens), and taken back before the
+    next; the last one may stay.
     """
     total = log_sum_exp(row)
     mark = stream.mark() if any(len(tokens) > 1 for tokens in continuations) else None
@@ -85,8 +90,10 @@ def read_continuations(
         values[index] = float(row[tokens[0]]) - total
         if len(tokens) > 1 and mark is not None:
             stream.rewind(mark)
-            rows = stream.extend(tokens[:-1], wanted=len(tokens) - 1)
-            values[index] += _sum_of_log_probabilities(rows, tokens[1:])
+            for start in range(0, len(tokens) - 1, ROWS_AT_ONCE):
+                part = tokens[start : start + ROWS_AT_ONCE + 1]
+                rows = stream.extend(part[:-1], wanted=len(part) - 1)
+                values[index] += _sum_of_log_probabilities(rows, part[1:])
     return values
 
 
