@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import urllib3
 from click.testing import CliRunner
 
 from semif.cli import main
 from semif.project import project_root
 
-EXAMPLES = sorted((project_root() / "examples").glob("*.json"))
+SYSTEM_ONE = project_root() / "examples" / "systemone.json"
+EXAMPLES = sorted(set((project_root() / "examples").glob("*.json")) - {SYSTEM_ONE})
 SEMIF = [sys.executable, "-m", "semif"]
 
 
@@ -79,6 +81,15 @@ def test_every_example_is_answered_with_probabilities(url: str, example: Path) -
     for decision, result in zip(decisions, results, strict=True):
         assert result["option_ids"] == [option["id"] for option in decision["options"]]
         assert sum(result["probabilities"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("path", ["/v1/systemone", "/invocations"])
+def test_the_system_one_example_is_answered(url: str, path: str) -> None:
+    reply = urllib3.request(
+        "POST", url + path, body=SYSTEM_ONE.read_bytes(), headers={"content-type": "application/json"}
+    )
+    assert reply.status == 200
+    assert reply.json()["answers"].keys() == json.loads(SYSTEM_ONE.read_bytes())["questions"].keys()
 
 
 def test_the_bars_name_question_and_options(url: str) -> None:

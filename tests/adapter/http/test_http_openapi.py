@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ KEY = "the-key"
 
 
 @pytest.fixture(scope="module")
-def server(start_module_server: Any, tiny_gguf: Callable[..., Path], library_dir: Path) -> Iterator[Any]:
+def server(start_module_server: Any, tiny_gguf: Callable[..., Path], library_dir: Path) -> Any:
     settings = {"gguf": tiny_gguf(), "library_dir": library_dir, "readout": "letters", "threads": 1}
     settings |= {"context_tokens": 512, "streams": 2, "api_key": KEY}
-    yield start_module_server(load=lambda: Engine.load(Settings(**settings)), **settings)
+    return start_module_server(load=lambda: Engine.load(Settings(**settings)), **settings)
 
 
 def test_every_route_keeps_to_the_document(server: Any, tmp_path: Path) -> None:
