@@ -185,6 +185,8 @@ def _problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     for key in SETTINGS_OF_THE_IMAGE:
         if key in adapter:
             yield f"adapter.{key} is not a known key: the image fixes it"
+    if "api_key" in adapter:
+        yield "adapter.api_key is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
     endpoint = _table(tables, "endpoint")
     pool = _typed(endpoint, "instance_pool", list)
     types = [item for item in pool if isinstance(item, str)] if pool is not None else None

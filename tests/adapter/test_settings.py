@@ -30,3 +30,13 @@ def test_a_wrong_or_unknown_variable_is_named_in_one_line(name: str, value: str)
 
 def test_other_peoples_variables_are_none_of_ours() -> None:
     assert Settings.from_env({"PATH": "/bin", "SEMIF_PORT": ""}) == Settings()
+
+
+def test_the_key_reaches_the_container_and_no_message() -> None:
+    settings = Settings.from_env({"SEMIF_API_KEY": "a-secret-key"})
+    assert Settings.from_env(settings.to_env()) == settings
+    assert settings.to_env() == {"SEMIF_API_KEY": "a-secret-key"}
+    assert "a-secret-key" not in repr(settings)
+    with pytest.raises(StartupError, match="SEMIF_API_KEY is not allowed: .*visible ASCII") as raised:
+        Settings.from_env({"SEMIF_API_KEY": "a secret key"})
+    assert "a secret key" not in str(raised.value)
