@@ -37,6 +37,6 @@ def test_the_key_reaches_the_container_and_no_message() -> None:
     assert Settings.from_env(settings.to_env()) == settings
     assert settings.to_env() == {"SEMIF_API_KEY": "a-secret-key"}
     assert "a-secret-key" not in repr(settings)
-    with pytest.raises(StartupError, match="SEMIF_API_KEY is not allowed: .*visible ASCII") as raised:
+    with pytest.raises(StartupError, match=r"SEMIF_API_KEY is not allowed: .*visible ASCII") as raised:
         Settings.from_env({"SEMIF_API_KEY": "a secret key"})
     assert "a secret key" not in str(raised.value)
