@@ -17,7 +17,7 @@ from semif_adapter.streams import Stream
 Numbers = npt.NDArray[np.float64]
 
 ROWS_AT_ONCE = 64
-"""Most rows of logits asked for in one forward pass. llama.cpp keeps room for the most it ever gave, and a row
+"""Most rows of logits asked for in one forward pass. llama.cpp keeps room for the most it ever gave, and each
 is as long as the vocabulary: a text of some thousand tokens would take gigabytes for good."""
 
 
@@ -80,8 +80,8 @@ def read_continuations(
     """Log-probability of each continuation behind `stream`, shape (continuations,), in their order.
 
     `row` holds the logits after the stream's last token. Every continuation is decoded right behind the
-    prompt, in calls of its own of at most ROWS_AT_ONCE tokens, and taken back before the next; the last one may
-    stay.
+    prompt, in calls of its own of at most ROWS_AT_ONCE tokens, and taken back before the next; the last one
+    may stay.
     """
     total = log_sum_exp(row)
     mark = stream.mark() if any(len(tokens) > 1 for tokens in continuations) else None

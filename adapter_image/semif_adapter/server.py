@@ -30,6 +30,9 @@ CLOSE_SECONDS = 3
 """How long connections may take to close after the last answer. With the longest drain this stays below the
 30 seconds after which SageMaker kills a container (SageMaker AI developer guide, "Custom inference code with
 hosting services")."""
+KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open: longer than usual clients and load balancers keep one, so
+that it is they who close it and no request meets a closing connection."""
 BACKLOG = 2048
 
 
@@ -78,6 +81,7 @@ async def _serve(settings: Settings, load: Callable[[], ScoringEngine], listener
             log_config=None,
             access_log=False,  # a line per ping would bury everything else
             server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=CLOSE_SECONDS,
         )
     )
