@@ -63,31 +63,41 @@ class PromptWriter:
         """Some tokens of this model's prompts, for tests of the engine."""
         return np.concatenate([self._system, self._suffix])
 
-    def write(self, question: Question, layout: Layout, labels: Sequence[str] = (), turn: int = 0) -> Prompt:
+    def write(
+        self,
+        question: Question,
+        layout: Layout,
+        labels: Sequence[str] = (),
+        turn: int = 0,
+        known: dict[str, Tokens] | None = None,
+    ) -> Prompt:
         """The prompt of `question`, with its options listed behind `labels` where there are any.
 
-        The list begins with option `turn` and goes round. Raises InvalidRequestError where a text is no
-        Unicode.
+        The list begins with option `turn` and goes round. `known` is a request's memory of texts and their
+        tokens: its questions share their state. Raises InvalidRequestError where a text is no Unicode.
         """
-        return self._write(question, content_text(question.state), layout, labels, turn)
+        listed = question.options[turn:] + question.options[:turn]
+        lines = [f"\n{label}. {option.shown}" for label, option in zip(labels, listed, strict=bool(labels))]
+        schema = question.text + "".join(lines)
+        return self._write(question, schema, content_text(question.state), layout, known)
 
     def write_without_state(self, question: Question, layout: Layout) -> Prompt:
-        """The same prompt with nothing in the state's place: what the model answers to the question alone."""
-        return self._write(question, "", layout, (), 0)
+        """The same prompt with no options, and nothing in the state's place: the question alone."""
+        return self._write(question, question.text, "", layout, None)
 
     def continuation(self, option: OptionText, path: str) -> Tokens:
         """The tokens that answer with `option`, right behind the prompt (text readout)."""
         return self._tokenize_words(self._template.answer_lead + option.spoken, path)
 
     def _write(
-        self, question: Question, state: str, layout: Layout, labels: Sequence[str], turn: int
+        self, question: Question, schema: str, state: str, layout: Layout, known: dict[str, Tokens] | None
     ) -> Prompt:
-        schema = question.text
-        turned = question.options[turn:] + question.options[:turn]
-        for label, option in zip(labels, turned, strict=bool(labels)):
-            schema += f"\n{label}. {option.shown}"
+        known = {} if known is None else known
         words = (f"{schema}\n\n", state) if layout == "schema-first" else (f"{state}\n\n", schema)
-        first, second = (self._tokenize_words(text, question.path) for text in words)
+        for text in words:
+            if text not in known:
+                known[text] = self._tokenize_words(text, question.path)
+        first, second = (known[text] for text in words)
         return Prompt(
             segments=(self._system, first, second, self._suffix),
             text=self._template.head + "".join(words) + self._template.tail,

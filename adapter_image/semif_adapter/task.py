@@ -50,8 +50,9 @@ class TaskMaker:
         Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError (with counts).
         """
         groups: dict[Readout, list[Task]] = {}
+        known: dict[Readout, dict[str, Tokens]] = {"letters": {}, "text": {}}
         for index, question in enumerate(questions):
-            task = self._task(index, question, layout)
+            task = self._task(index, question, layout, known)
             groups.setdefault(task.readout, []).append(task)
         return list(groups.values())
 
@@ -59,19 +60,32 @@ class TaskMaker:
         """The task's first prompt with nothing in the state's place: the question alone."""
         return self._writers[task.readout].write_without_state(task.question, layout)
 
-    def _task(self, index: int, question: Question, layout: Layout) -> Task:
+    def _task(
+        self,
+        index: int,
+        question: Question,
+        layout: Layout,
+        known: dict[Readout, dict[str, Tokens]],
+    ) -> Task:
         count = len(question.options)
         if 0 < count <= len(self._labels):
             labels = self._labels[:count]
             writer = self._writers["letters"]
             texts = [label.text for label in labels]
             turns = range(count) if question.rotate else range(1)
-            prompts = tuple(writer.write(question, layout, texts, turn) for turn in turns)
+            prompts = tuple(writer.write(question, layout, texts, turn, known["letters"]) for turn in turns)
             task = Task(index, question, "letters", prompts, labels, ())
         else:
             writer = self._writers["text"]
             continuations = tuple(writer.continuation(option, question.path) for option in question.options)
-            task = Task(index, question, "text", (writer.write(question, layout),), (), continuations)
+            task = Task(
+                index,
+                question,
+                "text",
+                (writer.write(question, layout, known=known["text"]),),
+                (),
+                continuations,
+            )
         self._check_length(task)
         return task
 

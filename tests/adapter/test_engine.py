@@ -145,10 +145,23 @@ def test_where_the_labels_run_out_the_options_words_answer(letters: Engine, text
     assert letters.check([few, many, fitting], "state-first") >= computed > shared.prefix_tokens
 
 
-def test_all_255_options_are_answered(letters: Engine) -> None:
+def test_all_255_options_are_answered_without_labels_for_them(letters: Engine) -> None:
     [result], _ = letters.score([numbered(255)], "state-first")
 
     assert len(result.probabilities) == 255
+    assert sum(result.probabilities) == pytest.approx(1, abs=1e-6)
+
+
+def test_the_embedded_model_has_a_letter_or_two_for_each_of_255_options(
+    embedded_gguf: Path, load_engine: Callable[..., Engine]
+) -> None:
+    engine = load_engine(embedded_gguf, readout="letters", context_tokens=4096, streams=2)
+
+    [result], _ = engine.score([numbered(255)], "state-first")
+
+    assert result.readout == "letters"
+    assert result.allowed_token_mass is not None
+    assert len(set(result.option_logits)) > 250
     assert sum(result.probabilities) == pytest.approx(1, abs=1e-6)
 
 
