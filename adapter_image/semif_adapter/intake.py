@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -79,8 +78,7 @@ class Intake:
         finally:
             for task in (scoring, leaving):
                 task.cancel()
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait((scoring, leaving))
+            await asyncio.gather(scoring, leaving, return_exceptions=True)
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
@@ -97,8 +95,7 @@ class Intake:
         finally:
             for task in (reading, draining):
                 task.cancel()
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait((reading, draining))
+            await asyncio.gather(reading, draining, return_exceptions=True)
 
 
 async def _read(request: Request, limit: int) -> bytes:
