@@ -7,6 +7,7 @@ import pytest
 
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
+from semif_adapter.question import OptionText, Question
 from semif_adapter.settings import Settings
 
 
@@ -23,7 +24,10 @@ def test_a_split_model_is_the_same_model(
 
     split = Engine.load(Settings(model_dir=folder, library_dir=library_dir, threads=1, context_tokens=512))
 
-    assert split.info.quantization == load_engine(whole).info.quantization
+    options = (OptionText("yes", "yes", "yes"), OptionText("no", "no", "no"))
+    question = Question("q", "The lamp is on.", "Is it on?", options, "decision")
+    answers = [engine.score([question], "schema-first")[0][0] for engine in (split, load_engine(whole))]
+    assert answers[0].option_logits == answers[1].option_logits
     assert split.info.file == first.name
     split.close()
 
