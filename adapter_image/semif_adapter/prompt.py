@@ -35,6 +35,8 @@ class Prompt:
     segments: tuple[Tokens, ...]
     text: str
     version: str
+    schema_tokens: int
+    """Tokens of the question and the options listed with it."""
 
     @property
     def length(self) -> int:
@@ -98,10 +100,12 @@ class PromptWriter:
             if text not in known:
                 known[text] = self._tokenize_words(text, question.path)
         first, second = (known[text] for text in words)
+        schema_segment = first if layout == "schema-first" else second
         return Prompt(
             segments=(self._system, first, second, self._suffix),
             text=self._template.head + "".join(words) + self._template.tail,
             version=f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}",
+            schema_tokens=len(schema_segment),
         )
 
     def _tokenize_words(self, text: str, path: str) -> Tokens:

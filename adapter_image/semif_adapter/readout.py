@@ -4,6 +4,7 @@ import itertools
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from semif_adapter.chat_template import Template
 from semif_adapter.contract import MAX_OPTIONS
 from semif_adapter.errors import EngineError, StartupError
-from semif_adapter.llama import Model, Rows, Tokens
+from semif_adapter.llama import Model, Tokens
 from semif_adapter.streams import Stream
 
 Numbers = npt.NDArray[np.float64]
@@ -19,6 +20,9 @@ Numbers = npt.NDArray[np.float64]
 ROWS_AT_ONCE = 64
 """Most rows of logits asked for in one forward pass. llama.cpp keeps room for the most it ever gave, and each
 is as long as the vocabulary: a text of some thousand tokens would take gigabytes for good."""
+
+MOST_SHARED_TOKENS = 16
+"""Most leading tokens that continuations share: the logits behind each are kept, a megabyte or less."""
 
 
 @dataclass(frozen=True)
@@ -74,31 +78,60 @@ def read_letters(row: npt.NDArray[np.float32], labels: tuple[Label, ...]) -> tup
     return logits, mass
 
 
+class _Point(NamedTuple):
+    """A place behind the prompt: the logits there, their log-sum-exp, and the log-probability of the way."""
+
+    row: npt.NDArray[np.float32]
+    total: float
+    value: float
+
+    def then(self, token: int) -> float:
+        """Log-probability of getting here and on with `token`."""
+        return self.value + float(self.row[token]) - self.total
+
+
 def read_continuations(
     stream: Stream, row: npt.NDArray[np.float32], continuations: tuple[Tokens, ...]
 ) -> Numbers:
     """Log-probability of each continuation behind `stream`, shape (continuations,), in their order.
 
-    `row` holds the logits after the stream's last token. Every continuation is decoded right behind the
-    prompt, in calls of its own of at most ROWS_AT_ONCE tokens, and taken back before the next; the last one
-    may stay.
+    `row` holds the logits after the stream's last token. One continuation after another is decoded right
+    behind the prompt, in calls of its own of at most ROWS_AT_ONCE tokens, and taken back before the next; the
+    last one may stay. They go in the order of their tokens, so that the request's order changes nothing, and
+    those that begin alike share their first tokens where the model can forget only the last ones.
     """
-    total = log_sum_exp(row)
+    points = [_Point(row, log_sum_exp(row), 0.0)]  # along the latest continuation
+    path = continuations[0][:0]  # the tokens between the points
     mark = stream.mark() if any(len(tokens) > 1 for tokens in continuations) else None
     values = np.empty(len(continuations))
-    for index, tokens in enumerate(continuations):
-        values[index] = float(row[tokens[0]]) - total
-        if len(tokens) > 1 and mark is not None:
-            stream.rewind(mark)
-            for start in range(0, len(tokens) - 1, ROWS_AT_ONCE):
+    for index in sorted(range(len(continuations)), key=lambda index: _sort_key(continuations[index])):
+        tokens = continuations[index]
+        shared = _common_length(path, tokens[:-1])
+        del points[shared + 1 :]
+        value = points[shared].then(tokens[shared])
+        if mark is not None and shared < len(tokens) - 1:
+            stream.rewind(mark, keep=shared)
+            for start in range(shared, len(tokens) - 1, ROWS_AT_ONCE):
                 part = tokens[start : start + ROWS_AT_ONCE + 1]
-                rows = stream.extend(part[:-1], wanted=len(part) - 1)
-                values[index] += _sum_of_log_probabilities(rows, part[1:])
+                for after, logits in zip(part[1:], stream.extend(part[:-1], len(part) - 1), strict=True):
+                    point = _Point(logits, log_sum_exp(logits), value)
+                    value = point.then(after)
+                    if stream.can_cut and len(points) <= MOST_SHARED_TOKENS:
+                        points.append(point._replace(row=logits.copy()))
+        path = tokens[: len(points) - 1]
+        values[index] = value
     return values
 
 
-def _sum_of_log_probabilities(rows: Rows, tokens: Tokens) -> float:
-    return sum(float(row[token]) - log_sum_exp(row) for row, token in zip(rows, tokens, strict=True))
+def _sort_key(tokens: Tokens) -> bytes:
+    return tokens.astype(">i4").tobytes()
+
+
+def _common_length(first: Tokens, second: Tokens) -> int:
+    """How many leading tokens are the same."""
+    count = min(len(first), len(second))
+    different = np.flatnonzero(first[:count] != second[:count])
+    return int(different[0]) if len(different) else count
 
 
 def log_sum_exp(row: npt.NDArray[np.float32]) -> float:

@@ -28,7 +28,8 @@ class Stream:
     def __init__(self, context: Context, index: int, *, can_cut: bool) -> None:
         self._context = context
         self._index = index
-        self._can_cut = can_cut
+        self.can_cut = can_cut
+        """Whether the model can forget the last tokens only."""
         self.length = 0
 
     def clear(self) -> None:
@@ -45,12 +46,16 @@ class Stream:
 
     def mark(self) -> Mark:
         """Remember this point. Costs a copy of the stream's state on hybrid and recurrent models."""
-        return Mark(self.length, None if self._can_cut else self._context.save(self._index))
+        return Mark(self.length, None if self.can_cut else self._context.save(self._index))
 
-    def rewind(self, mark: Mark) -> None:
-        """Go back to `mark`, as if nothing had been appended since."""
+    def rewind(self, mark: Mark, keep: int = 0) -> None:
+        """Go back to `mark`, as if nothing had been appended since but the first `keep` tokens.
+
+        They can be kept only where the model can cut.
+        """
         if mark.state is not None:
+            assert keep == 0
             self._context.restore(self._index, mark.state)
-        elif not self._context.cut(self._index, mark.length):
+        elif not self._context.cut(self._index, mark.length + keep):
             raise EngineError("llama.cpp could not cut the tail of a sequence")
-        self.length = mark.length
+        self.length = mark.length + keep

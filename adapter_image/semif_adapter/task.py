@@ -12,6 +12,8 @@ from semif_adapter.prompt import Prompt, PromptWriter
 from semif_adapter.question import Question
 from semif_adapter.readout import Label
 
+ALWAYS_LISTED = 26
+"""Up to so many options the list may take what it needs: only a prompt that does not fit is refused."""
 _SHARED_SEGMENTS = 2  # system and state: what the questions of one request have in common
 
 
@@ -35,8 +37,8 @@ class Task:
 class TaskMaker:
     """Makes the tasks of one model; safe from any thread.
 
-    A question with more options than the model has labels for is asked with the text readout instead, which
-    has no limit.
+    A question with more options than the model has labels for, or whose list would take more than half of the
+    context, is asked with the text readout instead, which has no limit.
     """
 
     def __init__(self, writers: dict[Readout, PromptWriter], labels: tuple[Label, ...], limit: int) -> None:
@@ -67,27 +69,30 @@ class TaskMaker:
         layout: Layout,
         known: dict[Readout, dict[str, Tokens]],
     ) -> Task:
-        count = len(question.options)
-        if 0 < count <= len(self._labels):
-            labels = self._labels[:count]
-            writer = self._writers["letters"]
-            texts = [label.text for label in labels]
-            turns = range(count) if question.rotate else range(1)
-            prompts = tuple(writer.write(question, layout, texts, turn, known["letters"]) for turn in turns)
-            task = Task(index, question, "letters", prompts, labels, ())
-        else:
+        task = self._listed(index, question, layout, known["letters"])
+        if task is None:
             writer = self._writers["text"]
+            prompt = writer.write(question, layout, known=known["text"])
             continuations = tuple(writer.continuation(option, question.path) for option in question.options)
-            task = Task(
-                index,
-                question,
-                "text",
-                (writer.write(question, layout, known=known["text"]),),
-                (),
-                continuations,
-            )
+            task = Task(index, question, "text", (prompt,), (), continuations)
         self._check_length(task)
         return task
+
+    def _listed(
+        self, index: int, question: Question, layout: Layout, known: dict[str, Tokens]
+    ) -> Task | None:
+        """The task with the options in its prompt, behind labels; None where they are too many for that."""
+        count = len(question.options)
+        if count > len(self._labels):
+            return None
+        writer, labels = self._writers["letters"], self._labels[:count]
+        texts = [label.text for label in labels]
+        prompts = [writer.write(question, layout, texts, known=known)]
+        if count > ALWAYS_LISTED and prompts[0].schema_tokens > self._limit // 2:
+            return None
+        if question.rotate:
+            prompts += [writer.write(question, layout, texts, turn, known) for turn in range(1, count)]
+        return Task(index, question, "letters", tuple(prompts), labels, ())
 
     def _check_length(self, task: Task) -> None:
         length = max(prompt.length for prompt in task.prompts)

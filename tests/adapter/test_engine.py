@@ -128,21 +128,60 @@ def test_a_prompt_at_the_limit_passes_and_one_token_more_does_not(
     assert raised.value.path == "decision"
 
 
-def test_where_the_labels_run_out_the_options_words_answer(letters: Engine, text: Engine) -> None:
+def test_where_the_labels_run_out_the_options_words_answer(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine], text: Engine
+) -> None:
     """The tiny models have 52 labels. A question beyond them changes nothing for its neighbours."""
+    engine = load_engine(tiny_gguf(architecture="qwen3"), readout="letters", context_tokens=1024)
     many, fitting, few = (numbered(count) for count in (53, 52, 2))
 
-    together, shared = letters.score([few, many, fitting], "state-first")
+    together, shared = engine.score([few, many, fitting], "state-first")
 
     assert [result.readout for result in together] == ["letters", "text", "letters"]
     assert [len(set(result.option_logits)) for result in together] == [2, 53, 52]
-    alone = [letters.score([one], "state-first")[0][0] for one in (few, many, fitting)]
+    alone = [engine.score([one], "state-first")[0][0] for one in (few, many, fitting)]
     assert [result.option_logits for result in together] == [result.option_logits for result in alone]
     [by_text], _ = text.score([many], "state-first")
     assert together[1].option_logits == by_text.option_logits
     assert together[1].prompt_version == "chat-text-state-first-1"
     computed = sum(result.input_tokens - result.cached_tokens for result in together)
-    assert letters.check([few, many, fitting], "state-first") >= computed > shared.prefix_tokens
+    assert engine.check([few, many, fitting], "state-first") >= computed > shared.prefix_tokens
+
+
+def test_a_list_over_half_of_the_context_is_not_listed_whatever_the_state(letters: Engine) -> None:
+    """A byte is a token here, and 512 are the context: 27 options of one digit more than fill half of it."""
+    short, long = numbered(40), asked("q", tuple(f"number {number}" for number in range(27)))
+    for state in ("s", "s" * 100):
+        results, _ = letters.score([replace(short, state=state), replace(long, state=state)], "state-first")
+        assert [result.readout for result in results] == ["letters", "text"]
+
+
+def test_the_order_of_the_options_changes_no_number_of_the_text_readout(text: Engine) -> None:
+    ids = ("order cancelled", "order changed", "order", "a", "order cancelled twice")
+    [one], _ = text.score([asked(ids=ids)], "state-first")
+    [other], _ = text.score([asked(ids=ids[::-1])], "state-first")
+
+    assert one.option_logits == other.option_logits[::-1]
+
+
+@pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
+def test_options_that_begin_alike_get_what_each_gets_alone(
+    architecture: str, tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    """Next to an option that shares nothing with it each is decoded whole; the hybrid never shares."""
+    engine = load_engine(tiny_gguf(architecture=architecture), readout="text")
+    options = ("a queue for tickets", "a queue for tickets of today", "a queue", "a quota", "b")
+    together = dict(zip(options, scored(engine, options), strict=True))
+
+    for option in options:
+        [alone, _] = scored(engine, (option, "zzz"))
+        assert together[option] == pytest.approx(alone, abs=1e-4)
+
+
+def scored(engine: Engine, spoken: tuple[str, ...]) -> tuple[float, ...]:
+    options = tuple(OptionText(words, words, words) for words in spoken)
+    [result], _ = engine.score([Question("q", "Where is it?", "Which?", options, "decision")], "state-first")
+    return result.option_logits
 
 
 def test_all_255_options_are_answered_without_labels_for_them(letters: Engine) -> None:
