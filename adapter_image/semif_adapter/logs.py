@@ -87,7 +87,7 @@ class RequestRecord:
                 "prefill_tokens": self.prefill_tokens,
                 "suffix_tokens": self.suffix_tokens,
             }
-        if self.masses:
+        if self.masses and self.status == 200:
             fields["allowed_token_mass"] = [round(mass, 6) for mass in self.masses]
         known = {name: value for name, value in fields.items() if value is not None}
         requests.info("request", extra={"fields": known})
@@ -113,6 +113,7 @@ def configure(level: str) -> None:
     """Log lines of `level` and above to standard error, as JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    logging.raiseExceptions = False  # a log that cannot be written must not become a traceback
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a warning for each malformed request is too many
     logging.getLogger("asyncio").setLevel(logging.ERROR)

@@ -28,9 +28,9 @@ class ModelFile:
     """What llama.cpp loads; the first part of a split GGUF."""
     sha256: str
     """Of all bytes, the parts of a split GGUF one after another."""
-    manifest: ModelManifest | None
-    size: int = 0
+    size: int
     """Bytes of all parts."""
+    manifest: ModelManifest | None
 
 
 def find_model(settings: Settings) -> ModelFile:
@@ -67,7 +67,7 @@ def _from_manifest(folder: Path) -> ModelFile:
             f"{member.file} has SHA-256 {digest}, {MANIFEST_FILE} promises {member.sha256}; "
             "build the model again"
         )
-    return ModelFile(path, digest, manifest, size)
+    return ModelFile(path, digest, size, manifest)
 
 
 def _read_manifest(path: Path) -> ModelManifest:
@@ -119,7 +119,7 @@ def _whole(path: Path) -> ModelFile:
                 f"{path.name} is one of {len(parts)} parts of a model, {lacks} is not beside it; "
                 "put all parts into one folder"
             )
-    return ModelFile(parts[0], _sha256(parts), None, sum(part.stat().st_size for part in parts))
+    return ModelFile(parts[0], _sha256(parts), sum(part.stat().st_size for part in parts), None)
 
 
 def _sha256(parts: Sequence[Path]) -> str:

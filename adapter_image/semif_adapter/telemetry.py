@@ -1,6 +1,7 @@
 """Feeds the metrics from the requests and the worker, and writes them to standard output in time."""
 
 import asyncio
+import logging
 import sys
 import time
 
@@ -11,10 +12,12 @@ from semif_adapter.metrics import Metric, Recorder
 from semif_adapter.settings import Settings
 from semif_adapter.worker import Worker
 
+logger = logging.getLogger(__name__)
+
 FLUSH_SECONDS = 60.0
 """CloudWatch's own resolution."""
 UNLOGGED = frozenset({"/ping", "/metrics"})
-"""Asked by machines every few seconds: counted by nobody, logged by nobody."""
+"""Asked by machines every few seconds: neither logged nor counted."""
 
 
 class Telemetry:
@@ -56,9 +59,14 @@ class Telemetry:
     def flush(self) -> None:
         """Write what was observed since the last time."""
         line = self._recorder.emf_line(self._gauges(), time.time_ns() // 1_000_000)
-        if self._emf:
+        if not self._emf:
+            return
+        try:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
+        except OSError as error:
+            self._emf = False
+            logger.error("figures are no longer written, standard output failed: %s", error.strerror)
 
     async def run(self) -> None:
         """Flush every FLUSH_SECONDS until cancelled."""
