@@ -141,7 +141,7 @@ class Engine:
         Returns how many tokens `score` computes at most, priors left out. Safe from any thread. Raises
         InvalidRequestError and PromptTooLongError as `score` does.
         """
-        return count_tokens(self._tasks.make(questions, layout))
+        return count_tokens(self._tasks.make(questions, layout), can_cut=self._streams[0].can_cut)
 
     def score(self, questions: Sequence[Question], layout: Layout) -> tuple[list[Result], SharedTiming]:
         """Answer `questions`, which share one state where there are several; results in their order.

@@ -2,7 +2,7 @@
 
 import itertools
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -104,7 +104,7 @@ def read_continuations(
     path = continuations[0][:0]  # the tokens between the points
     mark = stream.mark() if any(len(tokens) > 1 for tokens in continuations) else None
     values = np.empty(len(continuations))
-    for index in sorted(range(len(continuations)), key=lambda index: _sort_key(continuations[index])):
+    for index in _decoding_order(continuations):
         tokens = continuations[index]
         shared = _common_length(path, tokens[:-1])
         del points[shared + 1 :]
@@ -123,8 +123,21 @@ def read_continuations(
     return values
 
 
-def _sort_key(tokens: Tokens) -> bytes:
-    return tokens.astype(">i4").tobytes()
+def count_decoded(continuations: Sequence[Tokens], *, can_cut: bool) -> int:
+    """How many tokens `read_continuations` decodes for `continuations`."""
+    count = 0
+    path: Tokens | None = None
+    for index in _decoding_order(continuations):
+        tokens = continuations[index][:-1]
+        shared = _common_length(path, tokens) if path is not None else 0
+        count += len(tokens) - shared
+        path = tokens[:MOST_SHARED_TOKENS] if can_cut else None
+    return count
+
+
+def _decoding_order(continuations: Sequence[Tokens]) -> list[int]:
+    """The continuations' indices in the order of their tokens."""
+    return sorted(range(len(continuations)), key=lambda index: continuations[index].astype(">i4").tobytes())
 
 
 def _common_length(first: Tokens, second: Tokens) -> int:

@@ -10,7 +10,7 @@ from semif_adapter.errors import PromptTooLongError
 from semif_adapter.llama import Tokens
 from semif_adapter.prompt import Prompt, PromptWriter
 from semif_adapter.question import Question
-from semif_adapter.readout import Label
+from semif_adapter.readout import Label, count_decoded
 
 ALWAYS_LISTED = 26
 """Up to so many options the list may take what it needs: only a prompt that does not fit is refused."""
@@ -113,13 +113,16 @@ def shared_prefix(tasks: Sequence[Task]) -> tuple[Tokens, ...]:
     return first if same else first[:1]
 
 
-def count_tokens(groups: Sequence[Sequence[Task]]) -> int:
-    """How many tokens the tasks take to compute, a prefix that they share once, priors left out."""
+def count_tokens(groups: Sequence[Sequence[Task]], *, can_cut: bool) -> int:
+    """How many tokens the tasks take to compute, a prefix that they share once, priors left out.
+
+    `can_cut` says whether the model can forget the last tokens only.
+    """
     total = 0
     for tasks in groups:
         shared = sum(map(len, shared_prefix(tasks)))
         total += shared
         for task in tasks:
             total += sum(prompt.length - shared for prompt in task.prompts)
-            total += sum(max(0, len(tokens) - 1) for tokens in task.continuations)
+            total += count_decoded(task.continuations, can_cut=can_cut)
     return total

@@ -9,7 +9,15 @@ from semif_adapter.chat_template import Template, chat_template, plain_template
 from semif_adapter.errors import EngineError, StartupError
 from semif_adapter.libllama import Library
 from semif_adapter.llama import Model
-from semif_adapter.readout import Label, find_labels, log_sum_exp, read_letters, softmax
+from semif_adapter.readout import (
+    MOST_SHARED_TOKENS,
+    Label,
+    count_decoded,
+    find_labels,
+    log_sum_exp,
+    read_letters,
+    softmax,
+)
 
 
 def test_every_label_is_a_token_of_its_own_behind_the_prompt(library: Library, embedded_gguf: Path) -> None:
@@ -72,3 +80,14 @@ def test_equal_logits_share_equally_and_sum_to_one() -> None:
     assert len(set(probabilities.tolist())) == 1
     assert abs(probabilities.sum() - 1) < 1e-6
     assert softmax(np.array([0.0, -np.inf])).tolist() == [1.0, 0.0]
+
+
+def test_tokens_that_continuations_share_count_once() -> None:
+    spoken = [[1, 2, 3, 9], [1, 2, 4, 9], [5], [1, 2, 3, 8], [1, 2, 3, 9]]
+    continuations = [np.array(tokens, np.int32) for tokens in spoken]
+
+    # Of 1 2 3, 1 2 3, 1 2 3, 1 2 4: the last token of a continuation is never decoded.
+    assert count_decoded(continuations, can_cut=True) == 4
+    assert count_decoded(continuations, can_cut=False) == 12
+    long = [np.arange(100, dtype=np.int32), np.arange(100, dtype=np.int32)]
+    assert count_decoded(long, can_cut=True) == 99 + 99 - MOST_SHARED_TOKENS
