@@ -49,7 +49,8 @@ def url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with log.open("wb") as output:
         server = subprocess.Popen(
             [*SEMIF, "serve", "embedded", "--port", str(port)],
-            env={**os.environ, "SEMIF_STREAMS": "2"},
+            # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
+            env={**os.environ, "SEMIF_STREAMS": "2", "SEMIF_PROJECT": str(project_root())},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -86,7 +87,11 @@ def test_every_example_is_answered_with_probabilities(url: str, example: Path) -
 @pytest.mark.parametrize("path", ["/v1/systemone", "/invocations"])
 def test_the_system_one_example_is_answered(url: str, path: str) -> None:
     reply = urllib3.request(
-        "POST", url + path, body=SYSTEM_ONE.read_bytes(), headers={"content-type": "application/json"}
+        "POST",
+        url + path,
+        body=SYSTEM_ONE.read_bytes(),
+        headers={"content-type": "application/json"},
+        timeout=60,
     )
     assert reply.status == 200
     assert reply.json()["answers"].keys() == json.loads(SYSTEM_ONE.read_bytes())["questions"].keys()
