@@ -31,12 +31,13 @@ from semif_adapter.media_type import check_media_type
 from semif_adapter.openapi import openapi
 from semif_adapter.parse import form_of, parse_decisions, read_document
 from semif_adapter.replies import SYSTEM_ONE, error_reply, model_reply
+from semif_adapter.scoring import ScoringEngine
 from semif_adapter.settings import Settings
 from semif_adapter.systemone.answers import to_response
 from semif_adapter.systemone.routes import system_one_routes, system_one_work
 from semif_adapter.systemone.types import SystemOneInvocation
 from semif_adapter.telemetry import Telemetry
-from semif_adapter.worker import ScoringEngine, Worker
+from semif_adapter.worker import Worker
 
 PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

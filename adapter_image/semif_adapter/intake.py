@@ -18,8 +18,9 @@ from semif_adapter.errors import (
 )
 from semif_adapter.logs import RequestRecord
 from semif_adapter.question import Question
+from semif_adapter.scoring import Answer, Place
 from semif_adapter.settings import Settings
-from semif_adapter.worker import DRAINING_RETRY_SECONDS, Answer, Place, Worker
+from semif_adapter.worker import DRAINING_RETRY_SECONDS, Worker
 
 Parsed = TypeVar("Parsed")
 

@@ -15,8 +15,9 @@ from semif_adapter import logs
 from semif_adapter.app import create_app
 from semif_adapter.errors import DrainingError, StartupError
 from semif_adapter.protocol import BoundedProtocol
+from semif_adapter.scoring import ScoringEngine
 from semif_adapter.settings import Settings
-from semif_adapter.worker import DRAINING_RETRY_SECONDS, ScoringEngine, Worker
+from semif_adapter.worker import DRAINING_RETRY_SECONDS, Worker
 
 logger = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import Literal, Protocol, TypeVarTuple, Unpack
+from typing import Literal, TypeVarTuple, Unpack
 
-from semif_adapter.admission import Admission
-from semif_adapter.contract import Layout, ModelInfo, Result, SharedTiming
+from semif_adapter.admission import Admission, TokenRate
+from semif_adapter.contract import Layout, ModelInfo
 from semif_adapter.errors import (
     AdapterError,
     DeadlineError,
@@ -27,6 +27,7 @@ from semif_adapter.errors import (
     StartupError,
 )
 from semif_adapter.question import Question
+from semif_adapter.scoring import Answer, Place, ScoringEngine
 from semif_adapter.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -40,57 +41,7 @@ STALL_FACTOR = 4.0
 """How much longer than the token rate says a step may take before the engine counts as stalled."""
 
 State = Literal["loading", "ready", "stalled", "failed", "draining"]
-Answer = tuple[list[Result], SharedTiming]
 Arguments = TypeVarTuple("Arguments")
-
-
-class ScoringEngine(Protocol):
-    """The engine's door; `semif_adapter.engine.Engine` is the one that serves."""
-
-    @property
-    def info(self) -> ModelInfo:
-        """What is loaded."""
-
-    @property
-    def tokens_per_second(self) -> float:
-        """How fast the warm-up decision was."""
-
-    @property
-    def step_tokens(self) -> int:
-        """Most tokens of one forward pass, the engine's longest step."""
-
-    @property
-    def moved_at(self) -> float:
-        """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
-
-    def check(self, questions: Sequence[Question], layout: Layout) -> int:
-        """Refuse what `score` would refuse; the tokens to compute otherwise. Safe from any thread."""
-
-    def score(self, questions: Sequence[Question], layout: Layout) -> Answer:
-        """Answer the questions of one request, in their order; called from the engine's thread only."""
-
-    def prove(self) -> None:
-        """Score the warm-up decision again. Raises EngineError where the engine no longer can."""
-
-    def abandon(self) -> None:
-        """Make the running `score` raise AbandonedError soon; safe from any thread."""
-
-    def resume(self) -> None:
-        """Take `abandon` back; safe from any thread."""
-
-    def close(self) -> None:
-        """Free the model."""
-
-
-@dataclass
-class Place:
-    """One admitted request: until when it must be answered, and what the log will tell of its way."""
-
-    arrived: float
-    deadline: float
-    tokens: int = 0
-    queue_seconds: float = 0.0
-    score_seconds: float = 0.0
 
 
 @dataclass(eq=False)
@@ -346,7 +297,7 @@ class Worker:
     def _load_done(self, engine: ScoringEngine) -> None:
         info = engine.info
         self._engine = engine
-        self.admission.rate = type(self.admission.rate)(engine.tokens_per_second)
+        self.admission.rate = TokenRate(engine.tokens_per_second)
         logger.info(
             "model: %s, %s, sha256 %s, llama.cpp %s", info.name, info.file, info.sha256, info.llama_cpp_build
         )

@@ -1,11 +1,13 @@
 import json
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 from semif_adapter import metrics
 from semif_adapter.metrics import METRICS, Recorder
+from semif_adapter.worker import State
 
 GAUGES = {metric: 2.0 for metric in METRICS if metric.kind == "gauge"}
 
@@ -18,6 +20,10 @@ def series(text: str) -> dict[str, float]:
 def test_the_names_need_no_library_but_pythons() -> None:
     code = "import sys, semif_adapter.metrics; sys.exit('numpy' in sys.modules or 'pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_state_of_the_worker_has_its_series() -> None:
+    assert get_args(State) == metrics.STATES
 
 
 def test_names_are_unique() -> None:

@@ -17,9 +17,10 @@ from semif_adapter.app import create_app
 from semif_adapter.contract import Layout, ModelInfo, Result, ResultTiming, SharedTiming
 from semif_adapter.protocol import BoundedProtocol
 from semif_adapter.question import Question
+from semif_adapter.scoring import ScoringEngine
 from semif_adapter.server import listen
 from semif_adapter.settings import Settings
-from semif_adapter.worker import ScoringEngine, Worker
+from semif_adapter.worker import Worker
 
 INFO = ModelInfo(
     name="scripted",
