@@ -17,7 +17,8 @@ from jevcompat.runner import Report, run
 from typesafe_sdk import Choice, Noul, RetryPolicy, Score, TypeSafeAuthenticationError, TypeSafeClient
 
 KEY = "a-key-for-tests"
-STATE = "I was charged twice for my March invoice and want one payment back, or I call my bank. " * 20
+# Long enough for the SDK to compress it.
+STATE = "I was charged twice for my March invoice and want one payment back, or I call my bank. " * 13
 QUESTIONS = {
     "refund": Noul(instructions="Is the customer asking for money back?"),
     "team": Choice(criteria={"Billing": "Payments, invoices, refunds", "Technical": "Bugs, outages"}),
@@ -106,7 +107,7 @@ def test_the_conformance_suite_passes_without_a_key(open_to_all: str) -> None:
 
 @pytest.mark.parametrize("compression", ["zstd", False])
 def test_the_official_sdk_gets_typed_answers(locked: str, compression: str | bool) -> None:
-    with TypeSafeClient(api_key=KEY, base_url=locked, compression=compression) as client:
+    with TypeSafeClient(api_key=KEY, base_url=locked, compression=compression, timeout=120) as client:
         reply = client.system_one(state=STATE, questions=QUESTIONS)
         models = client.models.list()
 
