@@ -89,12 +89,12 @@ class Result(WireModel):
     allowed_token_mass: float | None
     """Share of the full-vocabulary probability on the answer letters, 0 to 1; None for the text readout."""
     input_tokens: int
-    """Prompt tokens of this decision, cached ones included."""
+    """Prompt tokens of this decision in all its rotations, cached ones included."""
     cached_tokens: int
     """How many of `input_tokens` were not computed for this decision because a shared prefix held them."""
     prompt_version: str
     prompt_sha256: str
-    """Over the rendered prompt's UTF-8."""
+    """Over the UTF-8 of the rendered prompt, the one with the options in the order received."""
     readout: Readout
     timing: ResultTiming
     model: ModelInfo
@@ -104,7 +104,7 @@ class Parameters(WireModel):
     """How to score. `rotate` asks every question once for each rotation of its options and averages.
 
     It takes away what a model prefers for its place in the list, costs as many prompts as a question has
-    options, and changes nothing with the text readout, whose prompt lists no options.
+    options (MAX_ROTATED_OPTIONS at most), and changes nothing with the text readout, which lists none.
     """
 
     order_debiasing: Literal["none", "rotate"] = "none"

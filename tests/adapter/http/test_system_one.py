@@ -5,9 +5,13 @@ import json
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from semif_adapter.engine import Engine
+from semif_adapter.settings import Settings
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -381,3 +385,43 @@ def test_an_engine_that_fails_is_a_server_error_of_its_shape(
     reply = post(start_server(scripted(fail)), asked({"q": NOUL}))
     assert reply.status == 500
     assert fault(reply) == "engine_error"
+
+
+@pytest.fixture(scope="module")
+def real(start_module_server: StartServer, tiny_gguf: Callable[..., Path], library_dir: Path) -> Server:
+    settings = Settings(
+        gguf=tiny_gguf(spoiled="~"),
+        library_dir=library_dir,
+        readout="letters",
+        context_tokens=1024,
+        threads=1,
+    )
+    return start_module_server(load=lambda: Engine.load(settings))
+
+
+def test_a_question_that_does_not_fit_is_named(real: Server) -> None:
+    long = NOUL | {"instructions": f"{SECRET}{'x' * 1024}"}
+    ((location, said),) = problems(post(real, asked({"q": NOUL, SECRET: long})))
+    assert location == ["questions", "#1"]
+    assert "tokens, allowed are 1024" in said
+
+
+def test_no_answer_depends_on_the_other_questions_their_names_or_their_order(real: Server) -> None:
+    many = {"type": "choice", "criteria": {f"number {number}": None for number in range(100)}}
+    questions = {"noul": NOUL, "many": many, "choice": CHOICE, "score": SCORE}
+    together = post(real, asked(questions)).json["answers"]
+    assert [answer["x_readout"] for answer in together.values()] == ["letters", "text", "letters", "letters"]
+
+    backwards = post(real, asked(dict(reversed(questions.items())))).json["answers"]
+    for name, question in questions.items():
+        alone = post(real, asked({"another name": question})).json["answers"]
+        assert alone["another name"] == together[name] == backwards[name]
+
+
+def test_numbers_that_are_not_finite_are_a_server_error(real: Server) -> None:
+    before = post(real, asked({"q": NOUL})).json["answers"]
+    for path in ("/v1/systemone", "/invocations"):
+        reply = post(real, asked({"q": NOUL}, state="~"), path)
+        assert reply.status == 500
+        assert fault(reply) == "engine_error"
+    assert post(real, asked({"q": NOUL})).json["answers"] == before
