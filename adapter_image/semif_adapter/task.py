@@ -90,7 +90,7 @@ class TaskMaker:
         prompts = [writer.write(question, layout, texts, known=known)]
         if count > ALWAYS_LISTED and prompts[0].schema_tokens > self._limit // 2:
             return None
-        if question.rotate:
+        if question.rotate and prompts[0].length <= self._limit:
             prompts += [writer.write(question, layout, texts, turn, known) for turn in range(1, count)]
         return Task(index, question, "letters", tuple(prompts), labels, ())
 
