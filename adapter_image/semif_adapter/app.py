@@ -58,6 +58,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         yield
         reporting.cancel()
         telemetry.flush()
+        intake.close()
         await worker.close()
 
     async def ping(_: Request) -> Response:

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import Generic, NamedTuple, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -12,6 +14,7 @@ from semif_adapter.encoding import decode_body
 from semif_adapter.errors import (
     AbandonedError,
     BodyTooLargeError,
+    DeadlineError,
     DrainingError,
     InvalidRequestError,
     RequestTimeoutError,
@@ -23,6 +26,11 @@ from semif_adapter.settings import Settings
 from semif_adapter.worker import DRAINING_RETRY_SECONDS, Worker
 
 Parsed = TypeVar("Parsed")
+
+CHECKERS = 2
+"""Threads that parse and tokenise, off the event loop: a body of some megabytes takes seconds, a ping must be
+answered within two. More at a time would take the interpreter's lock from the event loop all the same."""
+CHECK_RETRY_SECONDS = 5.0
 
 
 class Work(NamedTuple, Generic[Parsed]):
@@ -39,6 +47,7 @@ class Intake:
     def __init__(self, worker: Worker, settings: Settings) -> None:
         self._worker = worker
         self._settings = settings
+        self._checkers = ThreadPoolExecutor(CHECKERS, thread_name_prefix="check")
 
     async def answer(self, request: Request, read: Callable[[bytes], Work[Parsed]]) -> tuple[Parsed, Answer]:
         """The parsed request and its answer. `read` parses the body, on a thread of its own.
@@ -49,37 +58,54 @@ class Intake:
         with self._worker.admit() as place:
             body = await self._read_body(request)
             record.body_bytes = len(body)
-            # Off the event loop: a large body may take seconds, and a ping must be answered within two.
             encoding = request.headers.get("content-encoding", "identity")
-            work, tokens = await asyncio.to_thread(self._check, body, encoding, read)
-            record.decisions = len(work.questions)
-            record.options = sum(len(question.options) for question in work.questions)
+            working = asyncio.ensure_future(self._work(body, encoding, read, place, record))
+            leaving = asyncio.ensure_future(_hung_up(request))
             try:
-                answer = await self._score(request, work, tokens, place)
+                await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+                if working.done():
+                    return working.result()
+                raise AbandonedError("the client closed the connection")
             finally:
-                if place.tokens:
-                    record.queue_seconds, record.score_seconds = place.queue_seconds, place.score_seconds
-            _note(record, answer)
-            return work.request, answer
+                for task in (working, leaving):
+                    task.cancel()
+                await asyncio.gather(working, leaving, return_exceptions=True)
+
+    def close(self) -> None:
+        """Check nothing more."""
+        self._checkers.shutdown(wait=False, cancel_futures=True)
+
+    async def _work(
+        self,
+        body: bytes,
+        encoding: str,
+        read: Callable[[bytes], Work[Parsed]],
+        place: Place,
+        record: RequestRecord,
+    ) -> tuple[Parsed, Answer]:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(place.deadline - monotonic()):
+                work, tokens = await loop.run_in_executor(self._checkers, self._check, body, encoding, read)
+        except TimeoutError:
+            raise DeadlineError(
+                "the request could not be checked in time", retry_after_seconds=CHECK_RETRY_SECONDS
+            ) from None
+        record.decisions = len(work.questions)
+        record.options = sum(len(question.options) for question in work.questions)
+        try:
+            answer = await self._worker.score(work.questions, work.layout, tokens, place)
+        finally:
+            if place.tokens:
+                record.queue_seconds, record.score_seconds = place.queue_seconds, place.score_seconds
+        _note(record, answer)
+        return work.request, answer
 
     def _check(
         self, body: bytes, encoding: str, read: Callable[[bytes], Work[Parsed]]
     ) -> tuple[Work[Parsed], int]:
         work = read(decode_body(body, encoding, self._settings.max_body_bytes))
         return work, self._worker.check(work.questions, work.layout)
-
-    async def _score(self, request: Request, work: Work[Parsed], tokens: int, place: Place) -> Answer:
-        scoring = asyncio.ensure_future(self._worker.score(work.questions, work.layout, tokens, place))
-        leaving = asyncio.ensure_future(_hung_up(request))
-        try:
-            await asyncio.wait((scoring, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if scoring.done():
-                return scoring.result()
-            raise AbandonedError("the client closed the connection")
-        finally:
-            for task in (scoring, leaving):
-                task.cancel()
-            await asyncio.gather(scoring, leaving, return_exceptions=True)
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
