@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from semif.aws import Aws, aws_errors
 from semif.errors import SemifError
 from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
+from semif_adapter.systemone.types import SystemOneResponse
 
 MAX_BODY_BYTES = 6_291_456
 """Largest body of InvokeEndpoint (botocore's service model of sagemaker-runtime)."""
@@ -19,12 +20,16 @@ FORMS = ("decision", "decisions", "questions", "messages")
 """What a request may be; see the wire in README.md."""
 
 
-_REPLY: TypeAdapter[DecisionResponse | DecisionsResponse] = TypeAdapter(DecisionResponse | DecisionsResponse)
+Reply = DecisionResponse | DecisionsResponse | SystemOneResponse
+_REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The results in request order, the shared timing of a `decisions` request, and the reply's bytes."""
+    """The results in request order, the shared timing of a `decisions` request, and the reply's bytes.
+
+    There are no results where the request had System One's form: `raw` holds its answers.
+    """
 
     results: tuple[Result, ...]
     timing: SharedTiming | None
@@ -110,9 +115,13 @@ def _answer(raw: bytes) -> Answer:
             f"the reply is not one of this version's: {where}: {first['msg'].lower()}; "
             "deploy the adapter of this checkout, or look at the reply with curl"
         ) from None
-    if isinstance(reply, DecisionResponse):
-        return Answer((reply.result,), None, raw)
-    return Answer(reply.results, reply.timing, raw)
+    match reply:
+        case DecisionResponse():
+            return Answer((reply.result,), None, raw)
+        case DecisionsResponse():
+            return Answer(reply.results, reply.timing, raw)
+        case SystemOneResponse():
+            return Answer((), None, raw)
 
 
 def _answer_error(status: int, raw: bytes) -> AnswerError:

@@ -13,8 +13,14 @@ BAR_CELLS = 24
 
 
 def show_answer(console: Console, body: bytes, answer: Answer) -> None:
-    """Print every result of the reply under its question from the request `body`, and what they shared."""
+    """Print every result of the reply under its question from the request `body`, and what they shared.
+
+    System One's answers are printed as they came.
+    """
     request = json.loads(body)
+    if "questions" in request:
+        console.print_json(answer.raw.decode())
+        return
     decisions = request["decisions"] if "decisions" in request else [request["decision"]]
     for decision, result in zip(decisions, answer.results, strict=True):
         console.print(f"[bold]{escape(result.id)}[/]: {escape(decision['question'])}")

@@ -28,7 +28,8 @@ def command(
     Asks the endpoint of ENV, or the adapter at --url, and shows the probability of each option.
 
     FILE holds a request as JSON, - reads it from standard input: a decision object, or
-    {"decision": {...}}, or {"decisions": [...]} for several questions about one state.
+    {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
+    the System One API is answered too, its reply shown as JSON.
 
     \b
     Examples:

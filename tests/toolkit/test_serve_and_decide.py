@@ -97,6 +97,12 @@ def test_the_system_one_example_is_answered(url: str, path: str) -> None:
     assert reply.json()["answers"].keys() == json.loads(SYSTEM_ONE.read_bytes())["questions"].keys()
 
 
+def test_system_ones_answers_are_shown_as_they_came(url: str) -> None:
+    status, output, _ = decide("--url", url, str(SYSTEM_ONE))
+    assert status == 0
+    assert json.loads(output)["answers"].keys() == json.loads(SYSTEM_ONE.read_bytes())["questions"].keys()
+
+
 def test_the_bars_name_question_and_options(url: str) -> None:
     status, output, _ = decide("--url", url, str(project_root() / "examples" / "routing.json"))
     assert status == 0
