@@ -15,6 +15,10 @@ from semif_adapter.problems import IsOurs, refuse
 MAX_DEPTH = 64
 """Deepest nesting of objects and arrays; the request's own levels count too."""
 
+MAX_MARKS = 200_000
+"""Most commas and opening brackets of a body, those in its strings included: a bound on the values in it.
+Millions of values take Python minutes and stop every other thread, and no prompt has room for them."""
+
 TOO_DEEP = Problem((), f"is nested deeper than {MAX_DEPTH} levels", "nested_too_deep")
 
 
@@ -41,6 +45,10 @@ class _NotFinite:
 def _load(body: bytes) -> object:
     if body.startswith(b"\xef\xbb\xbf"):
         raise _no_json(Problem((), "begins with a byte order mark, send UTF-8 without one", "json_invalid"))
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_MARKS:
+        raise _no_json(
+            Problem((), f"has more than {MAX_MARKS} commas and opening brackets", "too_many_values")
+        )
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -109,7 +117,7 @@ def _text_problems(document: object, is_ours: IsOurs) -> Iterator[Problem]:
 
 
 def _is_harmless(node: object) -> bool:
-    """Numbers and ASCII strings need no step of the walk; a body may hold a million of them."""
+    """Numbers and ASCII strings need no step of the walk; a body may hold very many."""
     return isinstance(node, int | float) or (isinstance(node, str) and node.isascii())
 
 

@@ -266,6 +266,18 @@ def test_nesting_is_bounded(server: Server, decision: Document, nested: str) -> 
     assert reply.json["error"]["message"] == "the body is nested deeper than 64 levels"
 
 
+@pytest.mark.parametrize("piece", ["1,", "[],", '{"a":1},', '"é",'])
+def test_values_are_bounded_before_they_are_made(server: Server, decision: Document, piece: str) -> None:
+    def body(count: int) -> bytes:
+        state = f"[{piece * count}1]"
+        return json.dumps({"decision": decision | {"state": "STATE"}}).replace('"STATE"', state).encode()
+
+    assert server.ask(body(1000)).status == 200
+    reply = server.ask(body(200_000))
+    assert reply.status == 400
+    assert reply.json["error"]["message"] == "the body has more than 200000 commas and opening brackets"
+
+
 @pytest.mark.parametrize("announced", [True, False], ids=["content-length", "chunked"])
 @pytest.mark.parametrize("size", [4_194_305, 6_291_456, 20_000_000])
 def test_a_body_beyond_the_limit_gets_413_and_never_a_reset(
