@@ -6,9 +6,14 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from semif.presets import load_preset
 from semif.sources import fetch
+
+# How long an example takes on a busy machine says nothing about the code.
+settings.register_profile("semif", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("semif")
 
 
 @pytest.fixture(scope="session")
