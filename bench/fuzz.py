@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from statistics import median
 from typing import Any
 
 from bench.served import HOST, Document, Served, decision, machine, seconds_to_run, write_report
@@ -23,7 +24,7 @@ from bench.served import HOST, Document, Served, decision, machine, seconds_to_r
 SENDERS = 4
 CANARY_EVERY_SECONDS = 10.0
 GROWTH_ALLOWED_BYTES = 32 * 1024 * 1024
-"""Between the first half of the run, in which every buffer should have been used, and the second."""
+"""Between the medians of the two halves of the run; single samples hold what is being computed just then."""
 SECRET = "Orchideenwasser"
 """Stands in every request's texts; no error and no log line may hold it."""
 RAW_SECONDS = 3.0
@@ -62,16 +63,16 @@ def valid(chance: random.Random) -> Document:
 
 def mutate(document: Any, chance: random.Random) -> Any:
     """The document with one to three nodes replaced, removed, doubled or renamed."""
-    changed, hostile = deepcopy(document), deepcopy(HOSTILE)
+    changed = deepcopy(document)
     for _ in range(chance.randrange(1, 4)):
         holders = list(_holders(changed))
         if not holders:
-            return chance.choice(hostile)
+            return chance.choice(HOSTILE)
         holder = chance.choice(holders)
         key = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
         match chance.randrange(5):
             case 0 | 1:
-                holder[key] = chance.choice(hostile)
+                holder[key] = deepcopy(chance.choice(HOSTILE))
             case 2:
                 del holder[key]
             case 3:
@@ -237,7 +238,7 @@ def main() -> int:
             if exit_status:
                 fuzz.find(f"the process ended with status {exit_status}")
             half = len(memory) // 2
-            if max(memory[half:]) - max(memory[:half]) > GROWTH_ALLOWED_BYTES:
+            if median(memory[half:]) - median(memory[:half]) > GROWTH_ALLOWED_BYTES:
                 fuzz.find("the process grew")
         if any(SECRET in line for line in served.log):
             fuzz.find("a caller's text in the log")
