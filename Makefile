@@ -22,6 +22,7 @@ help: ## Show this list.
 setup: $(VENV)/.python node_modules/.installed ## Install what the other targets need, and nothing twice.
 
 $(VENV)/.python: requirements/dev.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "setup: there is no $(PYTHON) here; install Python 3.11 or newer, or name yours: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(f"Semif needs Python 3.11 or newer, this is {sys.version.split()[0]}; set PYTHON=") if sys.version_info < (3, 11) else None'
 	@echo "setup: installing the locked Python packages into $(VENV) (about a minute the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -30,7 +31,7 @@ $(VENV)/.python: requirements/dev.txt pyproject.toml
 	@touch $@
 
 $(VENV)/.node: requirements/node.txt | $(VENV)/.python
-	@major=$$(node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/'); \
+	@major=$$({ node --version 2>/dev/null || true; } | sed 's/^v\([0-9]*\).*/\1/'); \
 	if [ "$${major:-0}" -lt $(NODE_MAJOR_NEEDED) ] || ! command -v npm >/dev/null; then \
 	  echo "setup: Node.js $(NODE_MAJOR_NEEDED) or newer is not here, taking it from PyPI"; \
 	  $(BIN)/python -m pip install --quiet --require-hashes -r requirements/node.txt; \
@@ -42,6 +43,7 @@ $(VENV)/.node: requirements/node.txt | $(VENV)/.python
 
 node_modules/.installed: package.json package-lock.json $(VENV)/.node
 	@npm ci --silent --no-audit --no-fund
+	@ln -sf ../../node_modules/.bin/cdk $(BIN)/cdk
 	@touch $@
 
 demo: setup ## Pack, verify, deploy, host and ask the embedded model, on an AWS on this machine.
@@ -64,7 +66,7 @@ format: setup ## Rewrite the sources in the project's style.
 synth: setup ## Synthesise every environment against the example locks; needs no account and no network.
 	@set -e; for lock in tests/infra/locks/*.json; do \
 	  name=$$(basename "$$lock" .json); \
-	  cdk synth --quiet --output "cdk.out/$$name" -c env="$$name" -c lock="$$lock"; \
+	  cdk synth --quiet --output "cdk.out/$$name" -c env="$$name" -c lock="$$lock" >/dev/null; \
 	  echo "synth: $$name ok"; \
 	done
 
@@ -85,5 +87,5 @@ lock: setup ## Resolve the hash-locked requirements anew.
 	@for name in dev node model-build container; do bash requirements/lock.sh "$$name"; done
 
 clean: ## Remove what the other targets made, downloads under the user's cache folder excepted.
-	@rm -rf $(VENV) node_modules .semif cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	@rm -rf $(VENV) node_modules .semif cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
