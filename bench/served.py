@@ -82,6 +82,11 @@ class Served:
         return status
 
     @property
+    def pid(self) -> int:
+        """Of the adapter's process."""
+        return self._process.pid
+
+    @property
     def is_alive(self) -> bool:
         """Whether the process still runs."""
         return self._process.poll() is None

@@ -1,0 +1,64 @@
+"""`python -m bench.engine`: the adapter's speed beside its alternatives', in one run on one model.
+
+Prints tables in Markdown, writes them, the raw samples (JSON) and two pictures to `.semif/bench/engine/`.
+`--keep` also puts the tables and pictures into `docs/`. The exit status is 0 whatever the figures are: the
+table says which bars were not reached.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.engine.keep import keep
+from bench.engine.run import Plan, run
+from bench.engine.workloads import DATA, read_tasks
+from semif.errors import SemifError
+from semif.project import project_root
+from semif_adapter.errors import StartupError
+
+FULL = Plan(rounds=5, most_seconds=660, tasks_a_round=20, distinct=8, short=4, long=1)
+QUICK = Plan(rounds=1, most_seconds=60, tasks_a_round=4, distinct=2, short=1, long=1, is_quick=True)
+
+
+def main() -> int:
+    """Parse, run, report."""
+    parser = argparse.ArgumentParser(prog="bench.engine", description=__doc__)
+    parser.add_argument(
+        "--model", default="embedded", help="a preset, a GGUF's path, or a name of bench.random_models"
+    )
+    parser.add_argument(
+        "--tasks",
+        type=Path,
+        default=DATA / "routing.jsonl",
+        help="labelled tasks for W1 and W4, as JSON Lines",
+    )
+    parser.add_argument("--quick", action="store_true", help="one short round: a try-out, no measurement")
+    parser.add_argument("--rounds", type=int, help=f"most rounds (default {FULL.rounds})")
+    parser.add_argument("--keep", action="store_true", help="put tables and pictures into docs/")
+    arguments = parser.parse_args()
+    plan = QUICK if arguments.quick else FULL
+    if arguments.rounds is not None:
+        if arguments.rounds < 1:
+            parser.error(f"--rounds {arguments.rounds} is not allowed: at least 1")
+        plan = plan.with_rounds(arguments.rounds)
+    output = project_root() / ".semif" / "bench" / "engine"
+    output.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    try:
+        tasks = read_tasks(arguments.tasks)
+        with tempfile.TemporaryDirectory() as folder:
+            text = run(arguments.model, tasks, plan, output, Path(folder))
+    except (SemifError, StartupError, OSError, ValueError) as error:
+        print(f"bench.engine: {error}", file=sys.stderr)
+        return 1
+    print(text)
+    print(f"\nbench.engine: {time.monotonic() - began:.0f} s; written to {output}")
+    if arguments.keep:
+        keep(output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

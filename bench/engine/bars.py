@@ -1,0 +1,75 @@
+"""What was to be reached, and what was."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bench.engine.measure import Results, Spread, times_as_fast
+
+ENGINE, SERVER = "semif engine", "semif"
+BEST = "llama-server best"
+DEFAULT, DEFAULT_AT_ONCE = "llama-server default", "llama-server default, at once"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """At least `wanted` times as fast as the fastest of `baselines`, in cases whose name begins so."""
+
+    case: str
+    baselines: tuple[str, ...]
+    wanted: float
+    wanted_hybrid: float | None = None
+    subject: str = ENGINE
+
+
+BARS = (
+    Bar("W1", ("the limit",), 0.90),
+    Bar("W2 50 ", ("the limit",), 0.90),
+    Bar("W2 300 ", ("the limit",), 0.90),
+    Bar("W2 1800 ", ("the limit",), 0.85),
+    Bar("W1", ("full prompt",), 3.0),
+    Bar("W2 50 tokens x 8", ("full prompt",), 1.7),
+    Bar("W2 300 tokens x 8", ("full prompt",), 3.0),
+    Bar("W2 1800 tokens x 8", ("full prompt",), 5.5),
+    Bar("W2 1800 tokens x 21", ("full prompt",), 10.0),
+    Bar("W1", ("state restore",), 3.0),
+    Bar("W2", ("state restore",), 1.0, wanted_hybrid=0.97),
+    Bar("W1", (BEST,), 2.0, subject=SERVER),
+    Bar("W", (BEST,), 1.05, subject=SERVER),
+    Bar("W2 50 tokens x 8", (DEFAULT, DEFAULT_AT_ONCE), 1.4, subject=SERVER),
+    Bar("W2 300 tokens x 8", (DEFAULT, DEFAULT_AT_ONCE), 2.0, subject=SERVER),
+)
+
+THROUGHPUT_WANTED = 0.95
+"""Of many clients at once, of that of the same requests one after another."""
+
+
+def check(results: Results, *, hybrid: bool) -> list[dict[str, Any]]:
+    """A row for each bar and case: what was wanted, the median of the rounds' ratios and its quartiles."""
+    rows = []
+    for bar in BARS:
+        wanted = bar.wanted_hybrid if hybrid and bar.wanted_hybrid is not None else bar.wanted
+        for case, samples in results.items():
+            if not case.startswith(bar.case):
+                continue
+            ratios = [
+                (ratio, baseline)
+                for baseline in bar.baselines
+                if (ratio := times_as_fast(samples, bar.subject, baseline)) is not None
+            ]
+            if ratios:
+                ratio, baseline = min(ratios, key=lambda pair: pair[0].median)
+                rows.append(row(case, f"{bar.subject} / {baseline}", wanted, ratio))
+    return rows
+
+
+def row(case: str, what: str, wanted: float, ratio: Spread) -> dict[str, Any]:
+    """One line of the table."""
+    return {
+        "case": case,
+        "ratio": what,
+        "wanted": wanted,
+        "median": ratio.median,
+        "low": ratio.low,
+        "high": ratio.high,
+        "met": ratio.median >= wanted,
+    }

@@ -1,0 +1,116 @@
+"""W4: many clients at once, most with short texts of one schema, some with long ones."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.engine.bars import SERVER, THROUGHPUT_WANTED, row
+from bench.engine.cpu_time import cpu_seconds
+from bench.engine.http_client import Connection
+from bench.engine.measure import Spread
+from bench.engine.servers import Target
+from bench.engine.workloads import CLIENTS, Decision, Workloads
+
+LONG_CLIENTS = 4
+LONG_TOKENS = 1200
+IN_TURN, SHORT_ALONE = ", one after another", ", without the long ones"
+
+NOTES = (
+    (
+        f"W4: {CLIENTS - LONG_CLIENTS} clients send short texts of one schema, {LONG_CLIENTS} a text of "
+        f"{LONG_TOKENS} tokens each, all at once; texts are new for every measurement."
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What one client sends, one after another."""
+
+    is_long: bool
+    decisions: tuple[Decision, ...]
+
+
+def scripts(workloads: Workloads, number: int, *, short: int, long: int) -> Callable[[str], list[Script]]:
+    """Makes what all clients send, for each measurement (by its name) other texts of the same lengths.
+
+    A client with short texts sends `short` decisions, one with long texts `long`.
+    """
+
+    def make(mark: str) -> list[Script]:
+        given = []
+        for client in range(CLIENTS):
+            is_long = client < LONG_CLIENTS
+            made = (
+                workloads.long(f"{number}-{mark}-{client}", LONG_TOKENS, long)
+                if is_long
+                else workloads.short(f"{number}-{mark}", client, short)
+            )
+            given.append(Script(is_long, tuple(made)))
+        return given
+
+    return make
+
+
+def run_loads(
+    targets: Sequence[Target], make: Callable[[str], list[Script]], first: int
+) -> dict[str, dict[str, Any]]:
+    """Give the load to every target, beginning with another in each round; figures by name."""
+    figures = {}
+    start = first % len(targets)
+    for target in (*targets[start:], *targets[:start]):
+        if target.name == SERVER:
+            name = target.name + IN_TURN
+            figures[name] = _run(target, make(name), clients=1)
+            name = target.name + SHORT_ALONE
+            alone = [script for script in make(name) if not script.is_long]
+            figures[name] = _run(target, alone, clients=len(alone))
+        figures[target.name] = _run(target, make(target.name), clients=CLIENTS)
+    return dict(sorted(figures.items(), key=lambda item: not item[0].startswith(SERVER)))
+
+
+def _run(target: Target, given: Sequence[Script], clients: int) -> dict[str, Any]:
+    """Send what `given` says over `clients` connections at once."""
+    lock = threading.Lock()
+    short_seconds: list[float] = []
+    refused: list[int] = []
+
+    def client(mine: Sequence[Script]) -> None:
+        connection = Connection(target.address)
+        for script in mine:
+            for decision in script.decisions:
+                began = time.perf_counter()
+                status = target.ask(connection, decision)
+                taken = time.perf_counter() - began
+                with lock:
+                    if status != 200:
+                        refused.append(status)
+                    elif not script.is_long:
+                        short_seconds.append(taken)
+        connection.close()
+
+    cpu, began = cpu_seconds(target.pid), time.perf_counter()
+    with ThreadPoolExecutor(clients) as threads:
+        for task in [threads.submit(client, given[place::clients]) for place in range(clients)]:
+            task.result()
+    wall, cpu = time.perf_counter() - began, cpu_seconds(target.pid) - cpu
+    p50, p95 = np.quantile(short_seconds, (0.5, 0.95)) * 1000 if short_seconds else (np.nan, np.nan)
+    return {
+        "decisions_per_second": sum(len(script.decisions) for script in given) / wall,
+        "short_p50_ms": float(p50),
+        "short_p95_ms": float(p95),
+        "refused": len(refused),
+        "cpu_seconds": cpu,
+    }
+
+
+def check(loads: dict[str, dict[str, list[Any]]]) -> list[dict[str, Any]]:
+    """Rows for the table of bars: throughput of many clients, of that one after another."""
+    many, turn = (loads[name]["decisions_per_second"] for name in (SERVER, SERVER + IN_TURN))
+    share = Spread.of([fast / slow for fast, slow in zip(many, turn, strict=True)])
+    return [row("W4", f"{SERVER} / {SERVER}{IN_TURN}", THROUGHPUT_WANTED, share)]

@@ -1,0 +1,204 @@
+"""A whole run: start everybody, warm up, measure in rounds, report."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.engine import bars, load, plots, report
+from bench.engine.contenders import (
+    FULL_PROMPTS_MEASURED,
+    Contender,
+    FullPrompt,
+    InProcessEngine,
+    Job,
+    Limit,
+    SchemaRestore,
+    StateRestore,
+    make_job,
+)
+from bench.engine.machine import describe
+from bench.engine.measure import Results, run_round
+from bench.engine.servers import Servers, start_servers
+from bench.engine.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Task, Workloads
+from bench.random_models import SHAPES, random_model
+from semif.presets import load_preset
+from semif.serve import library_folder
+from semif.sources.fetch import fetch
+from semif_adapter.engine import Engine
+from semif_adapter.libllama import open_library
+from semif_adapter.llama import Context, Model
+from semif_adapter.settings import Settings
+
+CONTEXT_TOKENS = 4096
+
+NOTES = (
+    (
+        "Everybody gets the same prompts in the same tokens (/v1/systemone: the same text), the same "
+        "library, threads and GOMP_SPINCOUNT; texts are new in every round, so that no cache knows them."
+    ),
+    f"full prompt: of one state's questions {FULL_PROMPTS_MEASURED} are measured and multiplied.",
+    (
+        "state restore: the state's memory is put back before every question but the first; it keeps nothing "
+        "from one request to the next. schema restore is the same with the schema, for W1."
+    ),
+    (
+        "llama-server default: four slots with a unified cache, what the program makes of `--parallel -1`; "
+        '"at once" sends all questions of a state together. '
+        "best: one slot, full sliding-window cache, prompt cache."
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured."""
+
+    rounds: int
+    most_seconds: float
+    """No further round begins after these."""
+    tasks_a_round: int
+    distinct: int
+    short: int
+    """Decisions that each client with short texts sends in W4."""
+    long: int
+    is_quick: bool = False
+
+    def with_rounds(self, rounds: int) -> "Plan":
+        """The same with another number of rounds."""
+        return replace(self, rounds=rounds)
+
+    def cases(self, workloads: Workloads, number: int) -> list[Case]:
+        """Those of round `number`; a quick run leaves out the longest states and the most questions."""
+        states = STATE_TOKENS[:2] if self.is_quick else STATE_TOKENS
+        counts = QUESTION_COUNTS[:2] if self.is_quick else QUESTION_COUNTS
+        return [
+            workloads.one_schema(number, self.tasks_a_round),
+            *(workloads.one_state(number, tokens, count) for tokens in states for count in counts),
+            workloads.all_distinct(number, self.distinct),
+        ]
+
+
+def find_gguf(name: str) -> Path:
+    """The GGUF of a preset, of a random model, or at a path."""
+    if name.endswith(".gguf"):
+        return Path(name).expanduser().resolve()
+    return random_model(name) if name in SHAPES else fetch(load_preset(name))
+
+
+def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Path) -> str:
+    """Measure on the model `name`, write everything to `output`; the report in Markdown.
+
+    Raises SemifError, StartupError or OSError where something cannot be started.
+    """
+    gguf, library_dir = find_gguf(name), library_folder()
+    began = time.monotonic()
+    with ExitStack() as opened:
+        engine = Engine.load(
+            Settings.model_validate(
+                {
+                    "gguf": gguf,
+                    "library_dir": library_dir,
+                    "readout": "letters",
+                    "context_tokens": CONTEXT_TOKENS,
+                }
+            )
+        )
+        opened.callback(engine.close)
+        machine = describe(engine.info)
+        model = opened.enter_context(closing(Model(open_library(library_dir.resolve()), gguf, 0)))
+        limit, threads = engine.info.context_tokens, engine.info.threads
+        context = opened.enter_context(
+            closing(Context(model, streams=1, context_tokens=limit, threads=threads))
+        )
+        servers = start_servers(opened, gguf, engine, model, scratch)
+        contenders: list[Contender] = [
+            InProcessEngine(engine),
+            FullPrompt(context),
+            StateRestore(context),
+            SchemaRestore(context),
+            Limit(context),
+            *servers.contenders,
+        ]
+        workloads = Workloads(model, tasks)
+        run_ = _Run(engine, contenders, servers, workloads, plan)
+        run_.warm_up()
+        while run_.rounds < plan.rounds and (not run_.rounds or time.monotonic() - began < plan.most_seconds):
+            run_.round()
+            print(f"bench.engine: round {run_.rounds} of {plan.rounds}", file=sys.stderr)
+        hybrid = model.has_recurrent_layers
+    machine |= {"rounds": run_.rounds, "seconds": time.monotonic() - began}
+    return run_.write(output, machine, hybrid=hybrid)
+
+
+class _Run:
+    """What has been measured so far."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        contenders: Sequence[Contender],
+        servers: Servers,
+        workloads: Workloads,
+        plan: Plan,
+    ) -> None:
+        self._engine, self._contenders, self._servers = engine, contenders, servers
+        self._workloads, self._plan = workloads, plan
+        self.rounds = 0
+        self._results: Results = {}
+        self._decisions: dict[str, int] = {}
+        self._loads: dict[str, dict[str, list[Any]]] = {}
+        self._labelled, self._right = 0, 0
+
+    def warm_up(self) -> None:
+        """Let everybody touch its weights once, with texts that no round has."""
+        job = make_job(self._engine, self._workloads.one_state(-1, STATE_TOKENS[0], 2))
+        run_round(0, [job], self._contenders, {}, lambda _: None)
+
+    def round(self) -> None:
+        """Every case and the load, once."""
+        number = self.rounds
+        jobs = [make_job(self._engine, case) for case in self._plan.cases(self._workloads, number)]
+        for job in jobs:
+            self._decisions[job.case.name] = job.case.decisions
+        run_round(number, jobs, self._contenders, self._results, self._count_right)
+        given = load.scripts(self._workloads, number, short=self._plan.short, long=self._plan.long)
+        for name, figures in load.run_loads(self._servers.targets, given, first=number).items():
+            kept = self._loads.setdefault(name, {})
+            for figure, value in figures.items():
+                kept.setdefault(figure, []).append(value)
+        self.rounds += 1
+
+    def _count_right(self, job: Job) -> None:
+        results = self._servers.semif.last
+        for expected, result in zip(job.case.expected, results, strict=False):
+            chosen = max(range(len(result["option_ids"])), key=result["probabilities"].__getitem__)
+            self._labelled += 1
+            self._right += result["option_ids"][chosen] == expected
+
+    def write(self, output: Path, machine: dict[str, Any], *, hybrid: bool) -> str:
+        """The report's files; its text."""
+        rows = bars.check(self._results, hybrid=hybrid) + load.check(self._loads)
+        right = (
+            f"right answers in W1: {self._right} of {self._labelled} (letters, no claim beyond this model)."
+        )
+        whole = {
+            "machine": machine,
+            "bars": rows,
+            "decisions": self._decisions,
+            "load": self._loads,
+            "notes": [*NOTES, *load.NOTES, *self._servers.notes, right],
+        }
+        samples = {
+            case: {who: asdict(found) for who, found in by.items()} for case, by in self._results.items()
+        }
+        text = report.whole(whole, self._results)
+        (output / "report.json").write_text(json.dumps(whole | {"samples": samples}, indent=1) + "\n")
+        (output / "report.md").write_text(text + "\n")
+        plots.draw_times(self._results, self._decisions, output / "times.png")
+        plots.draw_ratios(self._results, rows, output / "ratios.png")
+        return text

@@ -1,0 +1,99 @@
+"""Starts the servers that are compared, on the same model with the same threads."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.engine.bars import BEST, DEFAULT, DEFAULT_AT_ONCE, SERVER
+from bench.engine.contenders import (
+    Contender,
+    LlamaCompletion,
+    LlamaSystemOne,
+    SemifServer,
+    completion,
+    make_job,
+)
+from bench.engine.decision_copy import decision_template, write_decision_copy
+from bench.engine.http_client import Connection
+from bench.engine.llama_server import LlamaServer
+from bench.engine.workloads import Case, Decision
+from bench.served import HOST, Served
+from semif_adapter.chat_template import chat_template, plain_template
+from semif_adapter.engine import Engine
+from semif_adapter.llama import Model
+from semif_adapter.prompt import SYSTEM_TEXT
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server that a load of many clients is given to."""
+
+    name: str
+    address: str
+    pid: int
+    ask: Callable[[Connection, Decision], int]
+    """Sends one decision and returns the status of the reply."""
+
+
+@dataclass(frozen=True)
+class Servers:
+    """All that answer over HTTP."""
+
+    semif: SemifServer
+    contenders: tuple[Contender, ...]
+    targets: tuple[Target, ...]
+    notes: tuple[str, ...]
+
+
+def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> Servers:
+    """Start them; `opened` ends them. `scratch` takes the decision copy of the model."""
+    readout, threads, context = "letters", engine.info.threads, engine.info.context_tokens
+    served = opened.enter_context(
+        Served(
+            str(gguf), SEMIF_READOUT=readout, SEMIF_CONTEXT_TOKENS=str(context), SEMIF_THREADS=str(threads)
+        )
+    )
+    address = f"http://{HOST}:{served.port}"
+    semif = SemifServer(served.pid, address)
+    contenders: list[Contender] = [semif]
+    targets = [Target(SERVER, address, served.pid, _ask_semif)]
+    for configuration, name in (("default", DEFAULT), ("best", BEST)):
+        server = opened.enter_context(LlamaServer(gguf, configuration, threads, context))
+        ways = [(name, False)] + ([(DEFAULT_AT_ONCE, True)] if configuration == "default" else [])
+        for way, at_once in ways:
+            client = LlamaCompletion(way, server.pid, server.address, at_once=at_once)
+            contenders.append(client)
+        targets.append(Target(name, server.address, server.pid, _llama_asker(engine)))
+    notes = []
+    try:
+        contenders.append(_system_one(opened, gguf, engine, model, scratch))
+    except (RuntimeError, OSError) as error:
+        notes.append(f"llama.cpp's own /v1/systemone was not measured: {error}")
+    return Servers(semif, tuple(contenders), tuple(targets), tuple(notes))
+
+
+def _ask_semif(connection: Connection, decision: Decision) -> int:
+    return connection.post("/invocations", {"decision": decision})[0]
+
+
+def _llama_asker(engine: Engine) -> Callable[[Connection, Decision], int]:
+    def ask(connection: Connection, decision: Decision) -> int:
+        job = make_job(engine, Case("", "schema-first", ((decision,),)))
+        return connection.post("/completion", completion(job.prompts[0][0]))[0]
+
+    return ask
+
+
+def _system_one(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> LlamaSystemOne:
+    """llama-server in its best configuration on a copy of the model that it takes for a decision model.
+
+    Raises RuntimeError where this build or this architecture cannot do that.
+    """
+    system = SYSTEM_TEXT["letters"]
+    source = model.chat_template
+    template = chat_template(model, source, system) if source else plain_template(system)
+    copy = scratch / "decision.gguf"
+    write_decision_copy(gguf, copy, decision_template(template.head, template.tail))
+    server = opened.enter_context(LlamaServer(copy, "best", engine.info.threads, engine.info.context_tokens))
+    return LlamaSystemOne(server.pid, server.address)
