@@ -26,8 +26,8 @@ from semif.text_variables import VariableValue, name_problems, with_gpu_layers
 from semif.toml_file import read_toml, shown
 from semif_adapter.settings import Settings
 
-SETTINGS_OF_THE_IMAGE = ("model_dir", "gguf", "library_dir", "host", "port")
-"""Settings that the image and SageMaker fix; an environment may set the others."""
+FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_name")
+"""Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
 EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=40)]
 """Part of the names of stacks (`Semif-NAME-…`) and of the endpoint (`semif-NAME`, at most 63 characters)."""
@@ -121,9 +121,10 @@ class Environment(Table):
     @property
     def settings(self) -> Settings:
         """The adapter's settings in the container. On a GPU all layers go there unless the file says less."""
+        fixed: dict[str, object] = {"endpoint_name": self.endpoint_name}
         if self.accelerator == "cuda" and self.adapter.gpu_layers == 0:
-            return self.adapter.model_copy(update={"gpu_layers": -1})
-        return self.adapter
+            fixed["gpu_layers"] = -1
+        return self.adapter.model_copy(update=fixed)
 
     @property
     def container_variables(self) -> dict[str, str]:
@@ -182,9 +183,9 @@ def _problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
         yield "[text] does not go with kind = 'decision': our adapter is set with [adapter]"
     yield from name_problems(_table(tables, "text"))
     adapter = _table(tables, "adapter")
-    for key in SETTINGS_OF_THE_IMAGE:
+    for key in FIXED_SETTINGS:
         if key in adapter:
-            yield f"adapter.{key} is not a known key: the image fixes it"
+            yield f"adapter.{key} is not a known key: the deployment fixes it"
     if "api_key" in adapter:
         yield "adapter.api_key is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
     endpoint = _table(tables, "endpoint")

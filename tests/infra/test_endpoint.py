@@ -57,6 +57,11 @@ def test_the_model_is_what_the_lock_pins(
         assert Settings.from_env(variables) == environment.settings
 
 
+def test_the_adapters_figures_name_their_endpoint(templates: dict[str, Templates]) -> None:
+    model = only(Template.from_json(templates["prod"]["Endpoint"]), "AWS::SageMaker::Model")["Properties"]
+    assert model["PrimaryContainer"]["Environment"]["SEMIF_ENDPOINT_NAME"] == "semif-prod"
+
+
 def test_the_container_has_no_network_and_no_hub(endpoint: Template) -> None:
     model = only(endpoint, "AWS::SageMaker::Model")["Properties"]
     assert model["EnableNetworkIsolation"] is True

@@ -117,7 +117,7 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         (f"{ONE}\ninitial_instance_count = 0", "", "scaling to zero needs inference components"),
         (f"{ONE}\nvolume_size_gb = 30", "", "endpoint.volume_size_gb is not a known key"),
         (ONE, "streams = 1", "adapter.streams = 1: input should be greater than or equal to 2"),
-        (ONE, "port = 80", "adapter.port is not a known key: the image fixes it"),
+        (ONE, "port = 80", "adapter.port is not a known key: the deployment fixes it"),
         (ONE, 'api_key = "k"', "adapter.api_key is not a known key: IAM guards the endpoint"),
         (ONE, "treads = 2", "adapter.treads is not a known key"),
         (ONE, "gpu_layers = 4", "adapter.gpu_layers = 4: ml.c6i.large has no GPU"),
