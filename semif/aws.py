@@ -68,12 +68,14 @@ class Aws:
 
     @classmethod
     def from_profile(cls, *, region: str | None, profile: str | None = None) -> "Aws":
-        """The caller's own account: in `region`, or else in that of the profile or of AWS_REGION.
+        """The caller's own account: in `region`, else in that of AWS_REGION, AWS_DEFAULT_REGION or the profile.
 
-        Raises SemifError for an unknown profile and where no region is set at all.
+        botocore reads AWS_DEFAULT_REGION alone, the other SDKs and the CDK read AWS_REGION. Raises SemifError
+        for an unknown profile and where no region is set at all.
         """
         with aws_errors():
-            found = region or boto3.Session(profile_name=profile).region_name
+            configured = boto3.Session(profile_name=profile).region_name
+        found = region or os.environ.get("AWS_REGION") or configured
         if not found:
             raise SemifError(NO_REGION)
         return cls(region=found, profile=profile)

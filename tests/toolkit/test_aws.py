@@ -55,6 +55,23 @@ def test_no_region(no_access: None) -> None:
         Aws.from_profile(region=None)
 
 
+def test_the_region_comes_from_the_file_then_the_variables_then_the_profile(
+    no_access: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def region(given: str | None = None) -> str:
+        return Aws.from_profile(region=given).region
+
+    (tmp_path / "config").write_text("[default]\nregion = us-west-1\n")
+    assert region() == "us-west-1"
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+    assert region() == "us-west-2"
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert region() == "eu-west-1"
+    assert region("eu-central-1") == "eu-central-1"
+    monkeypatch.setenv("AWS_REGION", "")
+    assert region() == "us-west-2"
+
+
 def test_an_unknown_profile(no_access: None) -> None:
     with pytest.raises(SemifError, match="there is no AWS profile nobody"):
         Aws.from_profile(region=None, profile="nobody")
