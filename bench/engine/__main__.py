@@ -6,20 +6,31 @@ table says which bars were not reached.
 """
 
 import argparse
+import math
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from bench.engine.keep import keep
 from bench.engine.run import Plan, run
-from bench.engine.workloads import DATA, read_tasks
+from bench.engine.workloads import DATA, QUESTION_COUNTS, STATE_TOKENS, read_tasks
 from semif.errors import SemifError
 from semif.project import project_root
 from semif_adapter.errors import StartupError
 
-FULL = Plan(rounds=5, most_seconds=660, tasks_a_round=20, distinct=8, short=4, long=1)
-QUICK = Plan(rounds=1, most_seconds=60, tasks_a_round=4, distinct=2, short=1, long=1, is_quick=True)
+FULL = Plan(rounds=100, most_seconds=14 * 60, tasks_a_round=12, distinct=6, short=2, long_tokens=900)
+QUICK = Plan(
+    rounds=1,
+    most_seconds=math.inf,
+    tasks_a_round=4,
+    distinct=2,
+    short=1,
+    long_tokens=200,
+    states=STATE_TOKENS[:1],
+    counts=QUESTION_COUNTS[:2],
+)
 
 
 def main() -> int:
@@ -35,15 +46,17 @@ def main() -> int:
         help="labelled tasks for W1 and W4, as JSON Lines",
     )
     parser.add_argument("--quick", action="store_true", help="one short round: a try-out, no measurement")
-    parser.add_argument("--rounds", type=int, help=f"most rounds (default {FULL.rounds})")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=FULL.most_seconds / 60,
+        help="rounds are added while they end within these (default %(default).0f); one is always measured",
+    )
+    parser.add_argument("--output", type=Path, help="folder to write to instead of .semif/bench/engine")
     parser.add_argument("--keep", action="store_true", help="put tables and pictures into docs/")
     arguments = parser.parse_args()
-    plan = QUICK if arguments.quick else FULL
-    if arguments.rounds is not None:
-        if arguments.rounds < 1:
-            parser.error(f"--rounds {arguments.rounds} is not allowed: at least 1")
-        plan = plan.with_rounds(arguments.rounds)
-    output = project_root() / ".semif" / "bench" / "engine"
+    plan = QUICK if arguments.quick else replace(FULL, most_seconds=arguments.minutes * 60)
+    output = arguments.output or project_root() / ".semif" / "bench" / "engine"
     output.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:

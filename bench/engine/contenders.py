@@ -9,15 +9,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from bench.engine.http_client import Connection, need_all
-from bench.engine.workloads import CLIENTS, Case, Decision
+from bench.engine.workloads import CLIENTS, QUESTION_COUNTS, Case, Decision
 from semif_adapter.contract import DecisionRequest, DecisionsRequest
 from semif_adapter.decisions import to_questions
 from semif_adapter.engine import Engine
 from semif_adapter.llama import UBATCH_TOKENS, Context, Tokens
 from semif_adapter.question import Question
 
-FULL_PROMPTS_MEASURED = 4
+FULL_PROMPTS_MEASURED = 2
 """Of a request of many questions; from scratch each takes as long as the next."""
+AT_ONCE = ("W2 50 tokens x 8", "W2 300 tokens x 8")
+"""Cases in which llama-server is also asked all questions of a state together."""
 PROBABILITIES = 10
 """How many of its one token's probabilities llama-server is asked for."""
 
@@ -238,8 +240,8 @@ class LlamaCompletion:
         self._connections = CLIENTS if at_once else 1
 
     def covers(self, case: Case) -> bool:
-        """At once only where there is more than one question."""
-        return self._connections == 1 or any(len(request) > 1 for request in case.requests)
+        """At once only where a state of at most 300 tokens has several questions, and not very many."""
+        return self._connections == 1 or case.name in AT_ONCE
 
     def run(self, job: Job) -> float:
         """Ask."""
@@ -262,9 +264,9 @@ class LlamaSystemOne:
         self.pid = pid
         self._address = address
 
-    def covers(self, _case: Case) -> bool:
-        """All."""
-        return True
+    def covers(self, case: Case) -> bool:
+        """All but those of the most questions, which tell nothing new and take long."""
+        return max(map(len, case.requests)) < max(QUESTION_COUNTS)
 
     def run(self, job: Job) -> float:
         """Ask."""

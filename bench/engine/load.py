@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,12 @@ from bench.engine.servers import Target
 from bench.engine.workloads import CLIENTS, Decision, Workloads
 
 LONG_CLIENTS = 4
-LONG_TOKENS = 1200
 IN_TURN, SHORT_ALONE = ", one after another", ", without the long ones"
 
 NOTES = (
     (
-        f"W4: {CLIENTS - LONG_CLIENTS} clients send short texts of one schema, {LONG_CLIENTS} a text of "
-        f"{LONG_TOKENS} tokens each, all at once; texts are new for every measurement."
+        f"W4: {CLIENTS - LONG_CLIENTS} clients send short texts of one schema, {LONG_CLIENTS} a long text "
+        "each, all at once; texts are new for every measurement."
     ),
 )
 
@@ -36,10 +36,12 @@ class Script:
     decisions: tuple[Decision, ...]
 
 
-def scripts(workloads: Workloads, number: int, *, short: int, long: int) -> Callable[[str], list[Script]]:
+def scripts(
+    workloads: Workloads, number: int, *, short: int, long_tokens: int
+) -> Callable[[str], list[Script]]:
     """Makes what all clients send, for each measurement (by its name) other texts of the same lengths.
 
-    A client with short texts sends `short` decisions, one with long texts `long`.
+    A client with short texts sends `short` decisions, one with a long text one of `long_tokens` tokens.
     """
 
     def make(mark: str) -> list[Script]:
@@ -47,7 +49,7 @@ def scripts(workloads: Workloads, number: int, *, short: int, long: int) -> Call
         for client in range(CLIENTS):
             is_long = client < LONG_CLIENTS
             made = (
-                workloads.long(f"{number}-{mark}-{client}", LONG_TOKENS, long)
+                workloads.long(f"{number}-{mark}-{client}", long_tokens, 1)
                 if is_long
                 else workloads.short(f"{number}-{mark}", client, short)
             )
@@ -76,28 +78,29 @@ def run_loads(
 
 def _run(target: Target, given: Sequence[Script], clients: int) -> dict[str, Any]:
     """Send what `given` says over `clients` connections at once."""
+    requests = [
+        (script.is_long, [target.request(decision) for decision in script.decisions]) for script in given
+    ]
     lock = threading.Lock()
     short_seconds: list[float] = []
     refused: list[int] = []
 
-    def client(mine: Sequence[Script]) -> None:
-        connection = Connection(target.address)
-        for script in mine:
-            for decision in script.decisions:
-                began = time.perf_counter()
-                status = target.ask(connection, decision)
-                taken = time.perf_counter() - began
-                with lock:
-                    if status != 200:
-                        refused.append(status)
-                    elif not script.is_long:
-                        short_seconds.append(taken)
-        connection.close()
+    def client(place: int) -> None:
+        with closing(Connection(target.address)) as connection:
+            for is_long, asked in requests[place::clients]:
+                for path, body in asked:
+                    began = time.perf_counter()
+                    status = connection.post(path, body)[0]
+                    taken = time.perf_counter() - began
+                    with lock:
+                        if status != 200:
+                            refused.append(status)
+                        elif not is_long:
+                            short_seconds.append(taken)
 
     cpu, began = cpu_seconds(target.pid), time.perf_counter()
     with ThreadPoolExecutor(clients) as threads:
-        for task in [threads.submit(client, given[place::clients]) for place in range(clients)]:
-            task.result()
+        list(threads.map(client, range(clients)))
     wall, cpu = time.perf_counter() - began, cpu_seconds(target.pid) - cpu
     p50, p95 = np.quantile(short_seconds, (0.5, 0.95)) * 1000 if short_seconds else (np.nan, np.nan)
     return {

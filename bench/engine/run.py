@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,25 +60,21 @@ class Plan:
 
     rounds: int
     most_seconds: float
-    """No further round begins after these."""
+    """No further round begins that could take longer than these, counted from the start."""
     tasks_a_round: int
     distinct: int
     short: int
     """Decisions that each client with short texts sends in W4."""
-    long: int
-    is_quick: bool = False
-
-    def with_rounds(self, rounds: int) -> "Plan":
-        """The same with another number of rounds."""
-        return replace(self, rounds=rounds)
+    long_tokens: int
+    """Length of the long texts of W4."""
+    states: tuple[int, ...] = STATE_TOKENS
+    counts: tuple[int, ...] = QUESTION_COUNTS
 
     def cases(self, workloads: Workloads, number: int) -> list[Case]:
-        """Those of round `number`; a quick run leaves out the longest states and the most questions."""
-        states = STATE_TOKENS[:2] if self.is_quick else STATE_TOKENS
-        counts = QUESTION_COUNTS[:2] if self.is_quick else QUESTION_COUNTS
+        """Those of round `number`."""
         return [
             workloads.one_schema(number, self.tasks_a_round),
-            *(workloads.one_state(number, tokens, count) for tokens in states for count in counts),
+            *(workloads.one_state(number, tokens, count) for tokens in self.states for count in self.counts),
             workloads.all_distinct(number, self.distinct),
         ]
 
@@ -127,9 +123,15 @@ def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Pat
         workloads = Workloads(model, tasks)
         run_ = _Run(engine, contenders, servers, workloads, plan)
         run_.warm_up()
-        while run_.rounds < plan.rounds and (not run_.rounds or time.monotonic() - began < plan.most_seconds):
+        longest = 0.0
+        while not run_.rounds or (
+            run_.rounds < plan.rounds and time.monotonic() - began + longest < plan.most_seconds
+        ):
+            round_began = time.monotonic()
             run_.round()
-            print(f"bench.engine: round {run_.rounds} of {plan.rounds}", file=sys.stderr)
+            taken = time.monotonic() - round_began
+            longest = max(longest, taken)
+            print(f"bench.engine: round {run_.rounds} took {taken:.0f} s", file=sys.stderr)
         hybrid = model.has_recurrent_layers
     machine |= {"rounds": run_.rounds, "seconds": time.monotonic() - began}
     return run_.write(output, machine, hybrid=hybrid)
@@ -166,7 +168,9 @@ class _Run:
         for job in jobs:
             self._decisions[job.case.name] = job.case.decisions
         run_round(number, jobs, self._contenders, self._results, self._count_right)
-        given = load.scripts(self._workloads, number, short=self._plan.short, long=self._plan.long)
+        given = load.scripts(
+            self._workloads, number, short=self._plan.short, long_tokens=self._plan.long_tokens
+        )
         for name, figures in load.run_loads(self._servers.targets, given, first=number).items():
             kept = self._loads.setdefault(name, {})
             for figure, value in figures.items():

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.engine.bars import BEST, DEFAULT, DEFAULT_AT_ONCE, SERVER
 from bench.engine.contenders import (
@@ -15,7 +16,6 @@ from bench.engine.contenders import (
     make_job,
 )
 from bench.engine.decision_copy import decision_template, write_decision_copy
-from bench.engine.http_client import Connection
 from bench.engine.llama_server import LlamaServer
 from bench.engine.workloads import Case, Decision
 from bench.served import HOST, Served
@@ -32,8 +32,8 @@ class Target:
     name: str
     address: str
     pid: int
-    ask: Callable[[Connection, Decision], int]
-    """Sends one decision and returns the status of the reply."""
+    request: Callable[[Decision], tuple[str, Any]]
+    """The path and body that ask for one decision."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, s
     address = f"http://{HOST}:{served.port}"
     semif = SemifServer(served.pid, address)
     contenders: list[Contender] = [semif]
-    targets = [Target(SERVER, address, served.pid, _ask_semif)]
+    targets = [Target(SERVER, address, served.pid, _semif_request)]
     for configuration, name in (("default", DEFAULT), ("best", BEST)):
         server = opened.enter_context(LlamaServer(gguf, configuration, threads, context))
         ways = [(name, False)] + ([(DEFAULT_AT_ONCE, True)] if configuration == "default" else [])
         for way, at_once in ways:
             client = LlamaCompletion(way, server.pid, server.address, at_once=at_once)
             contenders.append(client)
-        targets.append(Target(name, server.address, server.pid, _llama_asker(engine)))
+        targets.append(Target(name, server.address, server.pid, _llama_request(engine)))
     notes = []
     try:
         contenders.append(_system_one(opened, gguf, engine, model, scratch))
@@ -73,16 +73,16 @@ def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, s
     return Servers(semif, tuple(contenders), tuple(targets), tuple(notes))
 
 
-def _ask_semif(connection: Connection, decision: Decision) -> int:
-    return connection.post("/invocations", {"decision": decision})[0]
+def _semif_request(decision: Decision) -> tuple[str, Any]:
+    return "/invocations", {"decision": decision}
 
 
-def _llama_asker(engine: Engine) -> Callable[[Connection, Decision], int]:
-    def ask(connection: Connection, decision: Decision) -> int:
+def _llama_request(engine: Engine) -> Callable[[Decision], tuple[str, Any]]:
+    def request(decision: Decision) -> tuple[str, Any]:
         job = make_job(engine, Case("", "schema-first", ((decision,),)))
-        return connection.post("/completion", completion(job.prompts[0][0]))[0]
+        return "/completion", completion(job.prompts[0][0])
 
-    return ask
+    return request
 
 
 def _system_one(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> LlamaSystemOne:
