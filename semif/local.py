@@ -12,6 +12,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from semif.errors import SemifError
 
 FOLDER = Path(".semif") / "local"
 """Under the project's root: server.json, server.log, and the locks of the environments deployed here."""
+COMMAND_LOCK = Path(".semif") / "command.lock"
+"""Under the project's root. Whoever holds it may change what is on this machine."""
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
@@ -52,6 +56,25 @@ def find_server(root: Path) -> Server | None:
     """The running server of this project, None where there is none."""
     server = _read(root)
     return server if server is not None and not _has_ended(root) else None
+
+
+@contextmanager
+def sole_command(root: Path) -> Iterator[None]:
+    """Keep the project's other commands from changing the AWS on this machine during the block.
+
+    The system frees the lock when the process ends, however it does. Raises SemifError where another command
+    is at work.
+    """
+    path = root / COMMAND_LOCK
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SemifError(
+                f"another semif command is at work on the AWS of this machine in {root}; wait for its end"
+            ) from None
+        yield
 
 
 def ensure_server(root: Path, *, region: str | None, tied: bool = False) -> Server:

@@ -2,7 +2,7 @@
 
 import click
 
-from semif.cli.chain import build_step
+from semif.cli.chain import build_step, sole_work
 from semif.cli.common import json_option
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.target import open_target
@@ -24,9 +24,10 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     Example:
       semif build dev
     """
-    target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
-    target.refuse_example()
-    lock = build_step(steps_on_stderr(), target)
+    with sole_work(on_this_machine=on_this_machine):
+        target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
+        target.refuse_example()
+        lock = build_step(steps_on_stderr(), target)
     if as_json:
         click.echo(lock.canonical_bytes(), nl=False)
         return

@@ -1,6 +1,7 @@
 """The chain of a deployment as steps on the screen; `semif deploy` and `semif demo` walk it."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from rich.markup import escape
 from rich.table import Table
@@ -17,12 +18,19 @@ from semif.project import project_root
 from semif.target import Target, check_local, open_target
 
 
+def sole_work(*, on_this_machine: bool) -> AbstractContextManager[None]:
+    """Where a command changes things: on this machine it works alone, in AWS CloudFormation sees to that."""
+    return local.sole_command(project_root()) if on_this_machine else nullcontext()
+
+
 def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     """The target `name` on this machine, whose AWS is started where it does not run; see `ensure_server`."""
     environment = load_environment(name)
     check_local(environment)
-    with steps.step("start the AWS on this machine") as step:
-        step.note = local.ensure_server(project_root(), region=environment.region, tied=tied).endpoint_url
+    root = project_root()
+    verb = "start" if local.find_server(root) is None else "use"
+    with steps.step(f"{verb} the AWS on this machine") as step:
+        step.note = local.ensure_server(root, region=environment.region, tied=tied).endpoint_url
     return open_target(name, on_this_machine=True)
 
 

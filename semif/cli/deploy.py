@@ -5,7 +5,7 @@ from rich.console import Console
 
 from semif.chat import Completion
 from semif.cli.answers import show_answer
-from semif.cli.chain import deploy_chain, start_local
+from semif.cli.chain import deploy_chain, sole_work, start_local
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.deployment import SMOKE_CHAT, SMOKE_REQUEST
@@ -30,11 +30,12 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
       semif deploy demo --local
     """
     steps = steps_on_stderr()
-    if on_this_machine:
-        target = start_local(steps, environment)
-    else:
-        target = open_target(environment, on_this_machine=False, profile=profile)
-    answer = deploy_chain(steps, target)
+    with sole_work(on_this_machine=on_this_machine):
+        if on_this_machine:
+            target = start_local(steps, environment)
+        else:
+            target = open_target(environment, on_this_machine=False, profile=profile)
+        answer = deploy_chain(steps, target)
     if as_json:
         lock = target.read_lock()
         print_json(

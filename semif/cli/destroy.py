@@ -3,6 +3,7 @@
 import click
 
 from semif import local
+from semif.cli.chain import sole_work
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.cli.steps import Steps
@@ -32,13 +33,17 @@ def command(environment: str, yes: bool, on_this_machine: bool, profile: str | N
       semif destroy demo --local --yes
     """
     load_environment(environment)
-    if on_this_machine and local.find_server(project_root()) is None:
-        _report(environment, [], as_json)
-        return
-    target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
-    if not yes:
-        _confirm(target)
-    _report(environment, destroy_chain(steps_on_stderr(), target), as_json)
+    with sole_work(on_this_machine=on_this_machine):
+        deleted: list[str] = []
+        if not on_this_machine or local.find_server(project_root()) is not None:
+            target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
+            if not yes:
+                _confirm(target)
+            deleted = destroy_chain(steps_on_stderr(), target)
+    if as_json:
+        print_json({"environment": environment, "deleted": deleted})
+    else:
+        click.echo(f"deleted {', '.join(deleted)}" if deleted else f"nothing of {environment} was deployed")
 
 
 def destroy_chain(steps: Steps, target: Target) -> list[str]:
@@ -64,10 +69,3 @@ def _confirm(target: Target) -> None:
         f"{target.aws.region}, and {kept}?"
     )
     click.confirm(question, abort=True, err=True)
-
-
-def _report(environment: str, deleted: list[str], as_json: bool) -> None:
-    if as_json:
-        print_json({"environment": environment, "deleted": deleted})
-    else:
-        click.echo(f"deleted {', '.join(deleted)}" if deleted else f"nothing of {environment} was deployed")

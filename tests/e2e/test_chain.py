@@ -147,6 +147,13 @@ def test_diff_shows_what_a_deployment_would_change_and_else_nothing(project: Pat
     assert "AWS::SageMaker::Model" in changed.stdout
 
 
+def test_a_demo_does_not_take_away_what_is_deployed(project: Path) -> None:
+    refused = semif(project, "demo")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("semif: demo is deployed on this machine already")
+    assert semif(project, "status", "demo", "--local").returncode == 0
+
+
 def test_destroy_leaves_nothing(project: Path) -> None:
     asked = semif(project, "destroy", "demo", "--local", text="n\n")
     assert asked.returncode == 1

@@ -47,6 +47,17 @@ def test_it_starts_once_is_found_and_stops(root: Path, monkeypatch: pytest.Monke
     assert not (root / local.FOLDER / "server.json").exists()
 
 
+def test_one_command_at_a_time_changes_what_is_on_this_machine(tmp_path: Path) -> None:
+    with (
+        local.sole_command(tmp_path),
+        pytest.raises(SemifError, match="another semif command is at work"),
+        local.sole_command(tmp_path),
+    ):
+        pass
+    with local.sole_command(tmp_path):
+        pass
+
+
 def test_a_failed_start_shows_its_log(root: Path) -> None:
     with (root / local.FOLDER / "server.lock").open("w") as taken:
         fcntl.flock(taken, fcntl.LOCK_EX)

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from semif import local
 from semif.aws import Aws
 from semif.cli import main
 from semif.cli.chain import deploy_chain
@@ -83,6 +84,18 @@ def test_on_this_machine_there_are_no_profiles(project: Path) -> None:
         open_target("demo", on_this_machine=True, profile="production")
 
 
+@pytest.mark.parametrize(
+    "arguments", ["demo", "deploy demo --local", "build demo --local", "destroy demo --local"]
+)
+def test_commands_that_change_this_machine_do_not_meet(project: Path, arguments: str) -> None:
+    with local.sole_command(project):
+        result = CliRunner().invoke(main, arguments.split())
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("semif: another semif command is at work on the AWS of this machine")
+    assert result.stderr.count("\n") == 1
+    assert not (project / local.FOLDER).exists()
+
+
 @pytest.mark.parametrize("command", ["status", "diff", "build"])
 def test_where_nothing_runs_the_command_says_what_to_run(project: Path, command: str) -> None:
     result = CliRunner().invoke(main, [command, "demo", "--local"])
@@ -90,7 +103,7 @@ def test_where_nothing_runs_the_command_says_what_to_run(project: Path, command:
     assert result.stderr == (
         "semif: nothing of demo is deployed on this machine; run `semif deploy demo --local`\n"
     )
-    assert not (project / ".semif").exists()
+    assert not (project / local.FOLDER).exists()
 
 
 @pytest.mark.parametrize("command", ["deploy", "build", "status", "diff"])
@@ -99,7 +112,7 @@ def test_text_is_not_deployed_on_this_machine(project: Path, command: str) -> No
     assert (result.exit_code, result.stdout) == (1, "")
     assert "which the AWS on this machine does not host yet" in result.stderr
     assert result.stderr.count("\n") == 1
-    assert not (project / ".semif").exists()
+    assert not (project / local.FOLDER).exists()
 
 
 def test_a_text_environment_decides_nothing() -> None:
