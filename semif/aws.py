@@ -39,6 +39,10 @@ INVOKE = Config(connect_timeout=5, read_timeout=70, retries={"total_max_attempts
 after a lost answer would make the container compute it twice."""
 
 NO_REGION = "no AWS region is set; put `region` into the environment's file or set AWS_REGION"
+LOCAL_AWS_ENDED = (
+    "the AWS on this machine has ended, and with it all that was deployed there; run the command that "
+    "deploys (`semif deploy ENV --local`, `semif demo`) again"
+)
 _LOCAL_ACCESS = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
@@ -68,7 +72,7 @@ class Aws:
 
     @classmethod
     def from_profile(cls, *, region: str | None, profile: str | None = None) -> "Aws":
-        """The caller's own account: in `region`, else in that of AWS_REGION, AWS_DEFAULT_REGION or the profile.
+        """The caller's own account: in `region`, else that of AWS_REGION, AWS_DEFAULT_REGION or the profile.
 
         botocore reads AWS_DEFAULT_REGION alone, the other SDKs and the CDK read AWS_REGION. Raises SemifError
         for an unknown profile and where no region is set at all.
@@ -167,8 +171,13 @@ def describe(error: Exception) -> str:
         ):
             line = f"the AWS sign-in has expired or cannot be read; {_LOGIN}"
         case boto_errors.HTTPClientError(kwargs=details) | boto_errors.ConnectionError(kwargs=details):
-            kind = "took too long to answer" if _is_timeout(error) else "cannot be reached"
-            line = f"{details.get('endpoint_url', 'AWS')} {kind}; check the network, the proxy and the region"
+            url = str(details.get("endpoint_url", "AWS"))
+            if _is_timeout(error):
+                line = f"{url} took too long to answer; check the network, the proxy and the region"
+            elif url.startswith("http://127.0.0.1:"):
+                line = f"{url} cannot be reached: {LOCAL_AWS_ENDED}"
+            else:
+                line = f"{url} cannot be reached; check the network, the proxy and the region"
         case _:
             line = f"the AWS call failed: {_one_line(str(error))}"
     return line

@@ -111,5 +111,6 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _failure(what: str, lines: Sequence[str]) -> str:
-    end = [line for line in lines if line.strip()][-SHOWN_LINES:]
+    # The CLI's own stack trace ("    at Module.run (file.js:1:2)") says nothing about the project.
+    end = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")][-SHOWN_LINES:]
     return "\n".join([what, *(f"  {line}" for line in end)]) if end else f"{what} and printed nothing"

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from itertools import dropwhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from semif import cdk
+from semif import cdk, local
+from semif.aws import LOCAL_AWS_ENDED
 from semif.chat import Completion, complete
 from semif.endpoint import find_endpoint
 from semif.errors import SemifError
@@ -122,11 +124,18 @@ def _deploy(target: Target, stack: str, stage: str, on_line: OnLine) -> None:
 
 
 def _run(target: Target, arguments: list[str], on_line: OnLine, folder: Path | None = None) -> list[str]:
-    return cdk.run_cdk(
-        target.root,
-        [*arguments, "--no-notices", "--ci"],
-        environment=target.aws.process_environment(),
-        timeout_seconds=_LOCAL_SECONDS if target.local else _AWS_SECONDS,
-        folder=folder,
-        on_line=on_line,
-    )
+    # An assembly of its own for each run: commands at the same time would spoil one another's.
+    with TemporaryDirectory(prefix="semif-cdk-") as assembly:
+        try:
+            return cdk.run_cdk(
+                target.root,
+                [*arguments, "--output", assembly, "--no-notices", "--ci"],
+                environment=target.aws.process_environment(),
+                timeout_seconds=_LOCAL_SECONDS if target.local else _AWS_SECONDS,
+                folder=folder,
+                on_line=on_line,
+            )
+        except cdk.CdkError:
+            if target.local and local.find_server(target.root) is None:
+                raise SemifError(LOCAL_AWS_ENDED) from None
+            raise

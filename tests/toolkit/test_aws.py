@@ -100,7 +100,8 @@ def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(SemifError, match=rf"^{url}/endpoints/demo/invocations cannot be reached"):
+    ended = "the AWS on this machine has ended"
+    with pytest.raises(SemifError, match=rf"^{url}/endpoints/demo/invocations cannot be reached: {ended}"):
         ask_endpoint(local(url), "demo", b"{}")
 
 
