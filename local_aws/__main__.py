@@ -1,4 +1,7 @@
-"""`python -m local_aws`: an AWS on this machine, until SIGTERM, SIGINT or (if asked) the end of its input."""
+"""`python -m local_aws`: an AWS on this machine, until SIGTERM, SIGINT or (if asked) the end of its input.
+
+It also ends when its server.json is gone: nobody could find it any more, to stop it.
+"""
 
 import argparse
 import contextlib
@@ -12,11 +15,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from local_aws.context import ACCOUNT, HOST, Context
 
 SERVER_FILE = "server.json"
+LOOK_SECONDS = 1.0
+"""Between two looks whether server.json is still there."""
 
 
 def main() -> int:
@@ -55,10 +61,11 @@ def _run(arguments: argparse.Namespace, listener: socket.socket, stop: threading
     try:
         http.extend_moto(context)
         thread = http.serve(server)
-        with _announced(context, arguments.state):
+        with _announced(context, arguments.state) as announcement:
             if arguments.until_stdin_closes:
                 threading.Thread(target=_wait_for_end_of_input, args=(stop,), daemon=True).start()
-            stop.wait()
+            while not stop.wait(LOOK_SECONDS) and announcement.stands():
+                pass
         context.processes.stop_all()
         server.shutdown()
         thread.join()
@@ -106,18 +113,33 @@ def _listening(port: int) -> Iterator[socket.socket]:
         yield listener
 
 
+@dataclass(frozen=True)
+class _Announcement:
+    path: Path
+    text: str
+
+    def stands(self) -> bool:
+        """Whether it is still to be read: not when the folder was removed, and not when another took it."""
+        try:
+            return self.path.read_text() == self.text
+        except OSError:
+            return False
+
+
 @contextlib.contextmanager
-def _announced(context: Context, state: Path) -> Iterator[None]:
+def _announced(context: Context, state: Path) -> Iterator[_Announcement]:
     """Tell where the AWS is, on stdout and in server.json, which is there exactly while it can be asked."""
     facts = {"endpoint_url": context.endpoint_url, "account": context.account, "region": context.region}
-    path, new = state / SERVER_FILE, state / f"{SERVER_FILE}.new"
-    new.write_text(json.dumps({"pid": os.getpid(), **facts}) + "\n")
-    new.replace(path)
+    text = json.dumps({"pid": os.getpid(), **facts}) + "\n"
+    announcement, new = _Announcement(state / SERVER_FILE, text), state / f"{SERVER_FILE}.new"
+    new.write_text(text)
+    new.replace(announcement.path)
     print(json.dumps(facts), flush=True)  # noqa: T201 - this is a command
     try:
-        yield
+        yield announcement
     finally:
-        path.unlink(missing_ok=True)
+        if announcement.stands():
+            announcement.path.unlink()
 
 
 def _wait_for_end_of_input(stop: threading.Event) -> None:

@@ -1,6 +1,7 @@
 """`python -m local_aws` as a process: how it starts, whom it answers, and that nothing is left of it."""
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -125,6 +126,21 @@ def test_another_region_is_refused(local_aws: LocalAws) -> None:
     )
     with pytest.raises(ClientError, match="is the region us-east-1, the request is for eu-west-1"):
         elsewhere.list_endpoints()
+
+
+def test_it_ends_when_its_folder_is_removed_and_leaves_a_successor_alone(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    first = start_local_aws(state)
+    with first.process:
+        shutil.rmtree(state)
+        second = start_local_aws(state)
+        with second.process:
+            assert first.process.wait(timeout=SECONDS) == 0
+            told = json.loads((state / "server.json").read_text())
+            assert told["pid"] == second.process.pid
+            assert second.process.stdin is not None
+            second.process.stdin.close()
+            assert second.process.wait(timeout=SECONDS) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
