@@ -1,5 +1,6 @@
 """A copy of a GGUF that llama.cpp's own `/v1/systemone` takes for a decision model."""
 
+import string
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -7,9 +8,9 @@ from pathlib import Path
 import gguf
 from gguf.scripts.gguf_new_metadata import MetadataDetails, copy_with_new_metadata
 
-KIND = "lev"
-"""The kind that reads the logits of option letters behind a chat template of its own ("systemone"). Questions
-of two options are asked in both orders; those of three and more once, as the adapter asks."""
+KIND = "openjev"
+"""A kind that reads the logits behind a chat template of its own ("systemone"), once a question, as the adapter
+does. ("lev" asks every question in two orders.)"""
 
 _LINE = "{{ '\\n' }}"
 
@@ -17,7 +18,8 @@ _LINE = "{{ '\\n' }}"
 def decision_template(head: str, tail: str) -> str:
     """The adapter's state-first prompt in the variables of llama.cpp's template."""
     shown = "(option.description or option.key)"
-    options = "{% for option in options %}{{ '\\n' + option.label + '. ' + " + shown + " }}{% endfor %}"
+    label = f"'{string.ascii_uppercase}'[loop.index0]"
+    options = "{% for option in options %}{{ '\\n' + " + label + " + '. ' + " + shown + " }}{% endfor %}"
     return _escaped(head) + "{{ state }}" + _LINE * 2 + "{{ instructions }}" + options + _escaped(tail)
 
 
