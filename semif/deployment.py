@@ -75,8 +75,7 @@ def first_answer(target: Target) -> Answer | Completion:
 
 
 def differences(target: Target) -> list[str]:
-    """What a deployment would change, as `cdk diff` prints it; empty where nothing would."""
-    target.read_lock()
+    """What a deployment with the present lock would change, as `cdk diff` prints it; empty where nothing."""
     # A change set also tells what would be replaced; the AWS on this machine makes none for a comparison.
     method = "template" if target.local else "auto"
     lines = _run(target, ["diff", "--method", method, *target.cdk_context("all")], lambda _: None)

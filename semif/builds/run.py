@@ -8,7 +8,7 @@ from semif.base_images import base_image
 from semif.builds.codebuild import Build, BuildError, follow, require_success, start_build
 from semif.builds.sources import IMAGE_SOURCES, MODEL_SOURCES, SourceZip, pack_sources, upload_sources
 from semif.errors import problems_of
-from semif.lock import Lock, check_lock, write_lock
+from semif.lock import Lock, PublishedImage, check_lock, write_lock
 from semif.presets import load_preset
 from semif.regional_image import regional_image
 from semif.stacks import Stack, require_stack
@@ -37,6 +37,23 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
     lock = _lock(target, image_part, _model_part(target, model))
     write_lock(target.lock_path, lock)
     return lock
+
+
+def stale_image(target: Target, lock: Lock) -> str | None:
+    """A line for people where the image of `lock` was built from other files than the checkout holds now.
+
+    None where they are the same, and for a published image. Raises SemifError where the files are missing.
+    """
+    if isinstance(lock.image, PublishedImage):
+        return None
+    here = pack_sources(target.root, IMAGE_SOURCES).sha256
+    if here == lock.image.source_sha256:
+        return None
+    return (
+        "adapter_image/ or buildspec.yml is not what the locked image was built from (source "
+        f"{lock.image.source_sha256[:12]}, here {here[:12]}); `semif deploy {target.command_line}` builds "
+        "it anew"
+    )
 
 
 def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:

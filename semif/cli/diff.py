@@ -2,6 +2,7 @@
 
 import click
 
+from semif.builds.run import stale_image
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.deployment import differences
@@ -15,15 +16,19 @@ from semif.target import open_target
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
     """Show what a deployment would change.
 
-    Compares the stacks of ENV, with its present lock, with what is deployed. Changes nothing.
+    Compares the stacks of ENV, with its present lock, with what is deployed. Changes nothing. Says too where
+    the adapter's source has changed since the locked image was built.
 
     \b
     Example:
       semif diff prod
     """
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
+    lock = target.read_lock()
     with steps_on_stderr().step("compare the stacks with what is deployed"):
         found = differences(target)
+    if note := stale_image(target, lock):
+        click.echo(f"note: {note}", err=True)
     if as_json:
         print_json({"different": bool(found), "diff": "\n".join(found)})
     else:

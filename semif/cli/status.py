@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from semif.builds.run import stale_image
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, target_options
 from semif.endpoint import EndpointState, find_endpoint
@@ -24,7 +25,8 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     """Show what of ENV runs, and what it pins.
 
     Shows the stacks, the endpoint, the pins of the lock, and whether they agree. Exit status 0 when the
-    endpoint is in service and runs what the lock pins, else 1.
+    endpoint is in service and runs what the lock pins, else 1. That the adapter's source has changed since
+    the locked image was built is a note and no problem.
 
     \b
     Examples:
@@ -35,6 +37,7 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     stacks = _stacks(target)
     endpoint = find_endpoint(target.aws, target.environment.endpoint_name)
     lock, problems = _lock(target)
+    note = stale_image(target, lock) if lock is not None else None
     if endpoint is None:
         problems.append(f"there is no endpoint {target.environment.endpoint_name}")
     elif lock is not None:
@@ -49,10 +52,13 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
                 "endpoint": None if endpoint is None else asdict(endpoint),
                 "lock": None if lock is None else lock.model_dump(mode="json", by_alias=True),
                 "problems": problems,
+                "notes": [note] if note else [],
             }
         )
     else:
         _show(target, stacks, endpoint, lock, problems)
+        if note:
+            click.echo(f"  note: {note}")
     if problems:
         raise click.exceptions.Exit(1)
 

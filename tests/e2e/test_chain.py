@@ -139,9 +139,19 @@ def test_diff_shows_what_a_deployment_would_change_and_else_nothing(project: Pat
 
     environment = project / "environments" / "demo.toml"
     text = environment.read_text()
+    source = project / "adapter_image" / "semif_adapter" / "__init__.py"
+    code = source.read_text()
+    assert "note:" not in compared.stderr
+    source.write_text(code + "# changed\n")
     environment.write_text(text.replace("context_tokens = 2048", "context_tokens = 1024"))
     changed = semif(project, "diff", "demo", "--local")
     environment.write_text(text)
+    told = semif(project, "status", "demo", "--local", "--json")
+    source.write_text(code)
+    assert (told.returncode, len(json.loads(told.stdout)["notes"])) == (0, 1)
+    assert (
+        "note: adapter_image/ or buildspec.yml is not what the locked image was built from" in changed.stderr
+    )
     assert changed.returncode == 0, changed.stderr
     assert "SEMIF_CONTEXT_TOKENS" in changed.stdout
     assert "AWS::SageMaker::Model" in changed.stdout

@@ -5,7 +5,9 @@ services send them.
 """
 
 import json
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,11 @@ from moto import mock_aws
 from semif.aws import Aws
 from semif.base_images import base_image
 from semif.builds.codebuild import BuildError
-from semif.builds.run import build_environment
+from semif.builds.run import build_environment, stale_image
 from semif.builds.sources import IMAGE_SOURCES, pack_sources
 from semif.environment import load_environment
 from semif.errors import SemifError
-from semif.lock import BuiltImage, PublishedImage, UnbuiltImage, read_lock
+from semif.lock import LOCAL_ACCOUNT, BuiltImage, Lock, PublishedImage, UnbuiltImage, read_lock
 from semif.presets import load_preset
 from semif.project import project_root
 from semif.regional_image import regional_image
@@ -280,3 +282,32 @@ def test_without_the_artifacts_stack_nothing_is_built(aws: Aws, codebuild: Stubb
         SemifError, match=r"Semif-demo-Artifacts is not deployed in us-east-1; run `semif deploy demo`"
     ):
         build_environment(target_of(aws, tmp_path))
+
+
+def test_an_image_built_from_other_files_than_are_here_is_told(tmp_path: Path) -> None:
+    target = target_of(Aws(region="us-east-1"), tmp_path)
+    lock = Lock.model_validate(
+        {
+            "environment": "demo",
+            "kind": "decision",
+            "account": LOCAL_ACCOUNT,
+            "region": "us-east-1",
+            "image": {"built": False, "source_sha256": image_source()},
+            "model": {
+                "preset": "embedded",
+                "manifest_sha256": "a" * 64,
+                "s3_uri": f"s3://{BUCKET}/x",
+                "archive_sha256": "a" * 64,
+                "format": "tar.gz",
+            },
+        }
+    )
+    assert stale_image(target, lock) is None
+    project = tmp_path / "project"
+    shutil.copytree(target.root / "adapter_image", project / "adapter_image")
+    shutil.copy(target.root / "buildspec.yml", project)
+    with (project / "adapter_image" / "Dockerfile").open("a") as file:
+        file.write("# changed")
+    changed = stale_image(replace(target, root=project), lock)
+    assert changed is not None
+    assert "`semif deploy demo` builds it anew" in changed
