@@ -21,6 +21,7 @@ from pydantic_core import InitErrorDetails
 
 from semif.errors import SemifError
 from semif.instances import Accelerator, accelerator_of, placement_problems
+from semif.presets import preset_names
 from semif.project import project_root
 from semif.text_variables import VariableValue, name_problems, with_gpu_layers
 from semif.toml_file import read_toml, shown
@@ -177,6 +178,9 @@ def read_environment(path: Path) -> Environment:
 
 def _problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong across keys, found on the raw tables: also where a key alone is wrong already."""
+    preset = _typed(_table(tables, "model"), "preset", str)
+    if preset and preset not in (known := preset_names()):
+        yield f"model.preset: there is no preset {shown(preset)}, known are {', '.join(known)}"
     if tables.get("kind") == "text" and "adapter" in tables:
         yield "[adapter] does not go with kind = 'text': the published container is set with [text]"
     if tables.get("kind") == "decision" and "text" in tables:

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from semif import deployment, local
+from semif.base_images import base_image
 from semif.builds.codebuild import Build
 from semif.builds.run import build_environment
 from semif.chat import Completion
@@ -37,6 +38,7 @@ def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
 def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
     """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails."""
     target.refuse_example()
+    base_image(target.environment.accelerator)  # without a pinned one, better told now than by the synthesis
     with steps.step("prepare the account for the CDK") as step:
         deployment.bootstrap(target, step.tell)
         step.note = f"account {target.account}, {target.aws.region}"

@@ -208,6 +208,8 @@ def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) 
         account = "1111-2222"
         region = "Frankfurt"
         colour = "red"
+        [model]
+        preset = "nothing"
         [endpoint]
         instance_type = "ml.c6i.large"
         instance_pool = ["ml.g6.xlarge"]
@@ -220,7 +222,8 @@ def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) 
     with pytest.raises(ProblemsError) as caught:
         environment_of(text, name="Not_A_Name")
     said = [
-        *("name =", "kind =", "account =", "region =", "removal is missing", "model is missing"),
+        *("name =", "kind =", "account =", "region =", "removal is missing"),
+        "model.preset: there is no preset 'nothing', known are embedded",
         *("endpoint.initial_instance_count:", "endpoint.startup_timeout_seconds ="),
         *("endpoint.model_download_timeout_seconds is missing", "adapter.streams ="),
         *("colour is not a known key", "adapter.host is not a known key"),
