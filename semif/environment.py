@@ -3,6 +3,7 @@
 All problems of a file are reported at once, each with its key, the value received and what is allowed.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
@@ -30,10 +31,30 @@ from semif_adapter.settings import Settings
 FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_name")
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
-EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=40)]
+
+def _written_as(pattern: str, allowed: str) -> AfterValidator:
+    """For text of this form; `allowed` is how people are told, and not by the pattern."""
+    form = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not form.fullmatch(text):
+            raise ValueError(f"{shown(text)} must be {allowed}")
+        return text
+
+    return AfterValidator(check)
+
+
+EnvironmentName = Annotated[
+    str,
+    StringConstraints(max_length=40),
+    _written_as(
+        "[a-z][a-z0-9]*(-[a-z0-9]+)*",
+        "lower-case letters and digits, in words with single hyphens between, a letter first",
+    ),
+]
 """Part of the names of stacks (`Semif-NAME-…`) and of the endpoint (`semif-NAME`, at most 63 characters)."""
-AccountId = Annotated[str, StringConstraints(pattern=r"^[0-9]{12}$")]
-Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$")]
+AccountId = Annotated[str, _written_as("[0-9]{12}", "12 digits in quotes")]
+Region = Annotated[str, _written_as("[a-z]{2,4}(-[a-z]+)+-[0-9]", "a region's name, such as eu-central-1")]
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
 Kind = Literal["decision", "text"]
 """What answers: our adapter with decisions, or the published container with chat completions."""

@@ -1,5 +1,6 @@
 """The one kind of failure that people are told about, and how the problems of a file are worded."""
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -7,6 +8,24 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 _MAX_SHOWN = 120
+_NO_TABLE = "must be a table (in JSON an object)"
+_WORDINGS = {
+    "model_type": _NO_TABLE,
+    "model_attributes_type": _NO_TABLE,
+    "dict_type": _NO_TABLE,
+    "string_type": "must be text in quotes",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+}
+"""For pydantic's error types whose own words speak of Python."""
+_SUBJECT = re.compile(r"^(?:Input|String|List|Tuple|Dictionary|Value) should ")
+_IN_FILES = {True: "true", False: "false", None: "null"}
 
 
 class SemifError(Exception):
@@ -49,6 +68,12 @@ def _problem(details: ErrorDetails, hidden: Sequence[str]) -> str:
         return f"{key} is not a known key, remove it or check its spelling"
     if details["type"] == "value_error":  # our own validators say the value themselves
         return f"{key}: {message}" if key else message
-    value = repr(details["input"])
+    message = _WORDINGS.get(details["type"], _SUBJECT.sub("must ", message))
+    value = _value(details["input"])
     shown = value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}… ({len(value)} characters)"
-    return f"{key} = {shown}: {message[0].lower()}{message[1:]}"
+    return f"{f'{key} = ' if key else ''}{shown}: {message[0].lower()}{message[1:]}"
+
+
+def _value(value: object) -> str:
+    """The value as a file has it: Python's names are not TOML's and JSON's."""
+    return _IN_FILES[value] if value is None or isinstance(value, bool) else repr(value)

@@ -91,7 +91,7 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         ),
         ('instance_type = "ml.p3.2xlarge"', "", "CUDA 13 no longer supports"),
         ('instance_type = "ml.inf2.xlarge"', "", "llama.cpp does not run on Inferentia"),
-        ("instance_type = 3", "", "endpoint.instance_type = 3: input should be a valid string"),
+        ("instance_type = 3", "", "endpoint.instance_type = 3: must be text in quotes"),
         (f"{ONE}\nprovision_timeout_seconds = 600", "", "goes with instance_pool only"),
         (
             'instance_pool = ["ml.c6i.large"]\nprovision_timeout_seconds = 299',
@@ -116,7 +116,7 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         (f"{ONE}\n{AMI}", "", "only GPU instances take one"),
         (f"{ONE}\ninitial_instance_count = 0", "", "scaling to zero needs inference components"),
         (f"{ONE}\nvolume_size_gb = 30", "", "endpoint.volume_size_gb is not a known key"),
-        (ONE, "streams = 1", "adapter.streams = 1: input should be greater than or equal to 2"),
+        (ONE, "streams = 1", "adapter.streams = 1: must be greater than or equal to 2"),
         (ONE, "port = 80", "adapter.port is not a known key: the deployment fixes it"),
         (ONE, 'api_key = "k"', "adapter.api_key is not a known key: IAM guards the endpoint"),
         (ONE, "treads = 2", "adapter.treads is not a known key"),
@@ -196,9 +196,7 @@ def test_each_kind_has_its_own_table(environment_of: EnvironmentOf) -> None:
 @pytest.mark.parametrize("seconds", [59, 3601])
 def test_timeouts_are_sagemakers(environment_of: EnvironmentOf, key: str, seconds: int) -> None:
     text = GOOD.format(endpoint=ONE, adapter="").replace(f"{key} = 600", f"{key} = {seconds}")
-    with pytest.raises(
-        ProblemsError, match=rf"endpoint\.{key} = {seconds}: input should be (less|greater) than"
-    ):
+    with pytest.raises(ProblemsError, match=rf"endpoint\.{key} = {seconds}: must be (less|greater) than"):
         environment_of(text)
 
 
@@ -222,7 +220,7 @@ def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) 
     with pytest.raises(ProblemsError) as caught:
         environment_of(text, name="Not_A_Name")
     said = [
-        *("name =", "kind =", "account =", "region =", "removal is missing"),
+        *("name:", "kind =", "account:", "region:", "removal is missing"),
         "model.preset: there is no preset 'nothing', known are embedded",
         *("endpoint.initial_instance_count:", "endpoint.startup_timeout_seconds ="),
         *("endpoint.model_download_timeout_seconds is missing", "adapter.streams ="),
