@@ -34,7 +34,8 @@ BARS = (
     Bar("W1", ("state restore",), 3.0),
     Bar("W2", ("state restore",), 1.0, wanted_hybrid=0.97),
     Bar("W1", (BEST,), 2.0, subject=SERVER),
-    Bar("W", (BEST,), 1.05, subject=SERVER),
+    Bar("W2", (BEST,), 1.05, subject=SERVER),
+    Bar("W3", (BEST,), 1.05, subject=SERVER),
     Bar("W2 50 tokens x 8", (DEFAULT, DEFAULT_AT_ONCE), 1.4, subject=SERVER),
     Bar("W2 300 tokens x 8", (DEFAULT, DEFAULT_AT_ONCE), 2.0, subject=SERVER),
 )

@@ -47,14 +47,16 @@ def run_round(
     """Measure every contender once in every job; who begins changes from round to round."""
     for place, job in enumerate(jobs):
         able = [contender for contender in contenders if contender.covers(job.case)]
+        by = results.setdefault(job.case.name, {})
+        for contender in able:
+            by.setdefault(contender.name, Samples())
         first = (number + place) % len(able)
         for contender in able[first:] + able[:first]:
             cpu, wall = cpu_seconds(contender.pid), time.perf_counter()
             scale = contender.run(job)
             wall, cpu = time.perf_counter() - wall, cpu_seconds(contender.pid) - cpu
-            samples = results.setdefault(job.case.name, {}).setdefault(contender.name, Samples())
-            samples.wall.append(wall * scale)
-            samples.cpu.append(cpu * scale)
+            by[contender.name].wall.append(wall * scale)
+            by[contender.name].cpu.append(cpu * scale)
         finished(job)
 
 
