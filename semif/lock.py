@@ -172,24 +172,31 @@ def lock_path(environment_name: str) -> Path:
 
 def read_lock(path: Path) -> Lock:
     """The lock of one file. Raises SemifError if it cannot be read, ProblemsError with all its problems."""
+    name = path.name.removesuffix(".json").removesuffix(".lock")
     try:
         with path.open("rb") as file:
             content = file.read(MAX_LOCK_BYTES + 1)
     except FileNotFoundError:
-        name = path.name.removesuffix(".json").removesuffix(".lock")
         raise SemifError(f"there is no lock {path}; run `semif build {name}`, which writes it") from None
     except OSError as error:
         raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
     if len(content) > MAX_LOCK_BYTES:
         raise SemifError(f"{path} is longer than {MAX_LOCK_BYTES:,} bytes, which no lock needs")
+    anew = f"run `semif build {name}` to write it anew"
+    if re.search(rb"^(<{7}|>{7}) ", content, re.MULTILINE):
+        raise SemifError(
+            f"{path} holds the marks of a merge conflict; take one of the two sides whole, or {anew}"
+        )
     try:
         lock = Lock.model_validate(json.loads(content, object_pairs_hook=_distinct_keys))
     except ValidationError as error:
         raise ProblemsError(path, problems_of(error, hidden=(_BUILT, _UNBUILT, _PUBLISHED))) from None
     except (ValueError, RecursionError) as error:
-        raise SemifError(f"{path} is not a lock: {error}; run `semif build` to write it anew") from None
+        raise SemifError(f"{path} is not a lock: {error}; {anew}") from None
     if content != lock.canonical_bytes():
-        raise SemifError(f"{path} is not in the lock's canonical form; run `semif build` to write it anew")
+        raise SemifError(
+            f"{path} holds a lock, but not in its canonical form (it was edited or reformatted); {anew}"
+        )
     return lock
 
 

@@ -37,7 +37,11 @@ class Target:
 
     def refuse_example(self) -> None:
         """Raise SemifError where the lock's place holds an example: it would be overwritten unseen."""
-        if self.lock_path.exists() and read_lock(self.lock_path).example:
+        try:
+            example = read_lock(self.lock_path).example
+        except SemifError:  # missing or broken: a build writes it anew, a reader says what is wrong with it
+            return
+        if example:
             raise SemifError(f"{self.lock_path} is an example for synth checks, not a lock; move it away")
 
     def read_lock(self) -> Lock:
@@ -51,10 +55,6 @@ class Target:
             )
         self.refuse_example()
         lock = read_lock(self.lock_path)
-        if lock.example:
-            raise SemifError(
-                f"{self.lock_path} is an example for synth checks; run `semif build {self.command_line}`"
-            )
         manifest = load_preset(self.environment.model.preset).manifest()
         check_lock(lock, self.environment, manifest, source=self.lock_path)
         if (lock.account, lock.region) != (self.account, self.aws.region):

@@ -62,6 +62,14 @@ def test_an_example_lock_is_never_deployed_nor_overwritten(project: Path) -> Non
     assert lock_path("demo").read_bytes() == before
 
 
+def test_a_broken_lock_is_told_when_it_is_read_and_keeps_no_build_from_writing_it_anew(project: Path) -> None:
+    write_lock(example=None)
+    lock_path("demo").write_text("<<<<<<< HEAD\n" + lock_path("demo").read_text())
+    target().refuse_example()
+    with pytest.raises(SemifError, match=r"marks of a merge conflict; .* run `semif build demo`"):
+        target().read_lock()
+
+
 def test_a_lock_belongs_to_its_account_and_region(project: Path) -> None:
     write_lock(example=None)
     place = json.loads(EXAMPLE_LOCK.read_bytes())
