@@ -22,8 +22,8 @@ IN_TURN, SHORT_ALONE = ", one after another", ", without the long ones"
 
 NOTES = (
     (
-        "W4's bar for a short decision's p95 beside long ones, against the same without chunked prefill, is not "
-        "measured: the adapter has no setting that turns chunked prefill off."
+        "W4's bar for a short decision's p95 beside long ones, against the same without chunked prefill, is "
+        "not measured: the adapter has no setting that turns chunked prefill off."
     ),
     (
         f"W4: {CLIENTS - LONG_CLIENTS} clients send short texts of one schema, {LONG_CLIENTS} a long text "
