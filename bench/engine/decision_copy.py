@@ -9,8 +9,8 @@ import gguf
 from gguf.scripts.gguf_new_metadata import MetadataDetails, copy_with_new_metadata
 
 KIND = "openjev"
-"""A kind that reads the logits of letters behind a chat template of its own ("systemone"), once a question, as
-the adapter does. ("lev" asks every question in two orders.)"""
+"""A kind that reads the logits of letters behind a chat template of its own ("systemone"), once a question,
+as the adapter does. ("lev" asks every question in two orders.)"""
 
 _LINE = "{{ '\\n' }}"
 
