@@ -41,7 +41,8 @@ TENSOR_TYPES = {
     34: (256, 54), 35: (256, 66), 39: (32, 17), 40: (64, 36), 41: (128, 18),
 }  # fmt: skip
 
-_SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
+SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
+"""The name of one file of a split model: its number, and how many there are."""
 
 
 class NotAModelError(SemifError):
@@ -118,7 +119,7 @@ def _check_servable(path: Path, header: GgufHeader) -> None:
         raise NotAModelError(f"{path.name} is a projector for images or sound, not a language model")
     if kind != "model":
         raise NotAModelError(f"{path.name} is of general.type {str(kind)!r}, allowed is 'model'")
-    shard = _SHARD.search(path.name)
+    shard = SHARD.search(path.name)
     count = header.values.get("split.count", 1)
     if (shard and shard[2] != "00001") or count not in (0, 1):
         which = f"shard {shard[1]} of {shard[2]}" if shard else f"one of {count} shards"

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from semif.errors import SemifError
-from semif.presets import Preset, load_preset
+from semif.gguf_file import SHARD, check_gguf, not_a_gguf
+from semif.presets import Preset, load_preset, preset_names
 from semif.progress import Progress
 from semif.sources.fetch import fetch
+from semif.toml_file import shown
 from semif_adapter.manifest import MANIFEST_FILE
 from semif_adapter.settings import PREFIX, Settings
 
@@ -35,12 +37,29 @@ def adapter_environment(what: str, *, root: Path, host: str, port: int, progress
         path = Path(what).expanduser().resolve()
         if not path.is_file():
             raise SemifError(f"{path} is not a file")
+        _check_model(path)
         model = {"gguf": path}
     else:
-        model = {"model_dir": _model_folder(load_preset(what), root, progress)}
+        model = {"model_dir": _model_folder(_preset(what), root, progress)}
     settings = Settings.model_validate({"host": host, "port": port, "library_dir": library_folder(), **model})
     # Nobody collects CloudWatch's lines from a terminal.
     return {"SEMIF_METRICS": "off", **_adapter_variables(os.environ), **settings.to_env()}
+
+
+def _check_model(path: Path) -> None:
+    """Raise SemifError for a file that is no whole model; of a split one the beginning is looked at."""
+    if other := not_a_gguf(path):
+        raise SemifError(f"{path} is no model: {other}")
+    if not SHARD.search(path.name):
+        check_gguf(path)
+
+
+def _preset(name: str) -> Preset:
+    if name not in (known := preset_names()):
+        raise SemifError(
+            f"{shown(name)} is neither a preset nor a path that ends in .gguf; presets are {', '.join(known)}"
+        )
+    return load_preset(name)
 
 
 def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:

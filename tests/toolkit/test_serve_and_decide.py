@@ -166,9 +166,28 @@ def test_a_taken_port_and_a_missing_model_are_told_before_anything_is_loaded(tmp
     assert "absent.gguf is not a file" in absent.stderr
 
 
-def test_a_gguf_that_is_none_is_refused_by_the_adapter_in_one_line(tmp_path: Path) -> None:
-    page = tmp_path / "page.gguf"
-    page.write_text("<!DOCTYPE html>")
-    refused = serve(str(page), "--port", str(free_port()))
-    assert refused.returncode == 1
-    assert "Traceback" not in refused.stderr
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"<!DOCTYPE html>", "is no model: it is a web page"),
+        (b"version https://git-lfs.github.com/spec/v1", "is no model: it is a Git LFS pointer"),
+        (b"GGUF\3\0\0\0", "is cut off in its header"),
+    ],
+)
+def test_a_gguf_that_is_none_is_refused_before_it_is_said_to_be_served(
+    tmp_path: Path, content: bytes, what: str
+) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+    result = CliRunner().invoke(main, ["serve", str(path), "--port", str(free_port())])
+    assert result.exit_code == 1
+    assert what in result.stderr
+    assert "serving" not in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_what_is_no_model_at_all_is_told_with_the_presets() -> None:
+    result = CliRunner().invoke(main, ["serve", "README.md", "--port", str(free_port())])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("semif: 'README.md' is neither a preset nor a path that ends in .gguf")
+    assert "embedded" in result.stderr
