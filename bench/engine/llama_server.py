@@ -27,11 +27,11 @@ def serve(gguf: str, configuration: str, threads: int, context: int) -> None:
     params.port = 0
     params.verbosity = 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    params.n_ctx = context
     params.fit_params = False
     params.ui = False
     for name, value in CONFIGURATIONS[configuration].items():
         setattr(params, name, value)
+    params.n_ctx = context * params.n_parallel
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
     sys.stdin.read()

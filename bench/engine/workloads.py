@@ -66,6 +66,8 @@ def read_tasks(path: Path) -> list[Task]:
             tasks.append(Task(decision, row["expected"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}, line {number}, is no task: {type(error).__name__} {error}") from None
+    if not tasks:
+        raise ValueError(f"{path} holds no task")
     return sorted(tasks, key=lambda task: json.dumps([task.decision["question"], task.decision["options"]]))
 
 
