@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from semif.aws import Aws, aws_errors
 from semif.errors import SemifError
+from semif.toml_file import shown
 from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
 from semif_adapter.systemone.types import SystemOneResponse
 
@@ -18,7 +19,15 @@ MAX_BODY_BYTES = 6_291_456
 MEDIA_TYPE = "application/json"
 FORMS = ("decision", "decisions", "questions", "messages")
 """What a request may be; see the wire in README.md."""
-
+_SHOWN_CHARACTERS = 200
+_JSON_NAMES = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 
 Reply = DecisionResponse | DecisionsResponse | SystemOneResponse
 _REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
@@ -53,10 +62,12 @@ def request_body(text: bytes, *, name: str) -> bytes:
     """
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise SemifError(f"{name} is nested too deeply, a request needs few levels") from None
+    except ValueError as error:
         raise SemifError(f"{name} is not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise SemifError(f"{name} holds a JSON {type(document).__name__}, a request is an object")
+        raise SemifError(f"{name} holds {_JSON_NAMES[type(document)]}, a request is an object")
     body = text if any(form in document for form in FORMS) else b'{"decision": ' + text + b"}"
     if len(body) > MAX_BODY_BYTES:
         raise SemifError(f"{name} is {len(body)} bytes, SageMaker takes {MAX_BODY_BYTES}; shorten the state")
@@ -82,7 +93,7 @@ def invoke_endpoint(aws: Aws, endpoint: str, body: bytes) -> bytes:
             if status is None:
                 raise
             message = str(error.response.get("OriginalMessage", ""))
-    raise _answer_error(int(str(status)), message.encode(errors="replace"))
+    raise _answer_error("the container", int(str(status)), message.encode(errors="replace"))
 
 
 def ask_url(url: str, body: bytes) -> Answer:
@@ -90,19 +101,46 @@ def ask_url(url: str, body: bytes) -> Answer:
 
     Raises AnswerError for the adapter's errors and SemifError where it cannot be reached.
     """
-    if not url.startswith(("http://", "https://")):
-        raise SemifError(f"{url} cannot be asked: an address begins with http:// or https://")
+    _check_url(url)
     target = url if url.endswith("/invocations") else url.rstrip("/") + "/invocations"
     pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=70), retries=False)
     try:
         reply = pool.request("POST", target, body=body, headers={"Content-Type": MEDIA_TYPE})
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
-        raise SemifError(f"{target} cannot be asked: {error}; is the adapter running there?") from None
+    except urllib3.exceptions.HTTPError as error:
+        raise SemifError(f"{target} {_failure(error)}; is the adapter running there?") from None
     finally:
         pool.clear()
     if reply.status != 200:
-        raise _answer_error(reply.status, reply.data)
+        raise _answer_error(target, reply.status, reply.data)
     return _answer(reply.data)
+
+
+def _check_url(url: str) -> None:
+    """Raise SemifError for what is no address of an adapter."""
+    try:
+        parts = urllib3.util.parse_url(url)
+        whole = parts.scheme in {"http", "https"} and bool(parts.host)
+        more = parts.query is not None or parts.fragment is not None or parts.auth is not None
+    except urllib3.exceptions.LocationParseError:  # a port over 65535, a host with a space
+        whole = more = False
+    if not whole or more:
+        raise SemifError(
+            f"{shown(url)} cannot be asked: an address is http:// or https://, a host and maybe a port (1 to "
+            "65535) and a path, as in http://127.0.0.1:8080"
+        )
+
+
+def _failure(error: urllib3.exceptions.HTTPError) -> str:
+    """What happened, without urllib3's objects and error numbers."""
+    match error:
+        case urllib3.exceptions.NameResolutionError():
+            return "cannot be reached: no such host is known"
+        case urllib3.exceptions.TimeoutError():
+            return "took too long to answer"
+        case _ if isinstance(error.__cause__, OSError) and error.__cause__.strerror:
+            return f"cannot be reached: {error.__cause__.strerror.lower()}"
+        case _:
+            return "broke the connection off"
 
 
 def _answer(raw: bytes) -> Answer:
@@ -124,14 +162,15 @@ def _answer(raw: bytes) -> Answer:
             return Answer((), None, raw)
 
 
-def _answer_error(status: int, raw: bytes) -> AnswerError:
+def _answer_error(who: str, status: int, raw: bytes) -> AnswerError:
     try:
         body = ErrorBody.model_validate_json(raw)
     except ValidationError:
-        text = " ".join(raw.decode(errors="replace").split())[:300]
-        return AnswerError(f"the container answered {status}: {text or 'no text'}", status=status, body=None)
+        text = " ".join(raw.decode(errors="replace").split())[:_SHOWN_CHARACTERS] or "no text"
+        said = "a web page" if text.startswith("<") else text
+        return AnswerError(f"{who} answered {status}: {said}", status=status, body=None)
     path = body.error.path
     at = f" at {path}" if path and path not in body.error.message else ""
     again = f"; try again in {body.retry_after_seconds:g} s" if body.retry_after_seconds is not None else ""
-    line = f"the container answered {status} {body.error.code}{at}: {body.error.message}{again}"
+    line = f"{who} answered {status} {body.error.code}{at}: {body.error.message}{again}"
     return AnswerError(line, status=status, body=body)

@@ -31,7 +31,12 @@ class Interrupted(Failed):
         super().__init__("interrupted")
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object on stdout; a failure is told on stderr, with nothing on stdout.",
+)
 
 
 def print_json(value: Mapping[str, object]) -> None:

@@ -37,16 +37,16 @@ def command(
       semif decide demo --local examples/two-questions.json
       semif decide --url http://127.0.0.1:8080 examples/yes-or-no.json --json
     """
-    if len(arguments) != (1 if url else 2):
+    if len(arguments) != (2 if url is None else 1):
         raise click.UsageError("give ENV and FILE, or --url URL and FILE")
-    if url and (on_this_machine or profile):
+    if url is not None and (on_this_machine or profile):
         raise click.UsageError(
             "--url asks an adapter directly, --local and --profile choose an AWS; give one"
         )
-    if not url:
+    if url is None:
         _refuse_text(arguments[0])
     body = request_body(_read(arguments[-1]), name=arguments[-1])
-    if url:
+    if url is not None:
         answer = ask_url(url, body)
     else:
         target = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)

@@ -1,6 +1,7 @@
 """Asking: what is sent, and how a container's errors come back through SageMaker."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -31,9 +32,12 @@ def test_a_lone_decision_is_wrapped_and_not_rewritten() -> None:
     [
         (b"", "file is not JSON"),
         (b"\xff", "file is not JSON"),
-        (b"[" * 100_000, "file is not JSON"),
-        (b"[]", "file holds a JSON list, a request is an object"),
-        (b'"' + b"a" * 10 + b'"', "file holds a JSON str"),
+        (b"[" * 100_000, "file is nested too deeply"),
+        (b"[]", "file holds an array, a request is an object"),
+        (b'"' + b"a" * 10 + b'"', "file holds a string"),
+        (b"1.5", "file holds a number"),
+        (b"true", "file holds true or false"),
+        (b"null", "file holds null"),
         (b'{"id": "' + b"a" * MAX_BODY_BYTES + b'"}', f"SageMaker takes {MAX_BODY_BYTES}"),
     ],
 )
@@ -103,6 +107,7 @@ class Replies:
 
     def __init__(self) -> None:
         self.requests = 0
+        self.status = 200
         self.body: bytes | None = None
         replies = self
 
@@ -111,7 +116,7 @@ class Replies:
                 replies.requests += 1
                 self.rfile.read(int(self.headers["Content-Length"]))
                 if replies.body is not None:
-                    self.send_response(200)
+                    self.send_response(replies.status)
                     self.send_header("Content-Length", str(len(replies.body)))
                     self.end_headers()
                     self.wfile.write(replies.body)
@@ -153,7 +158,38 @@ def test_a_reply_that_is_not_the_wires_is_refused(replies: Replies, body: bytes)
         ask_url(replies.url, DECISION)
 
 
-@pytest.mark.parametrize("url", ["nowhere", "ftp://127.0.0.1", "http://", "http://127.0.0.1:99999999"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "nowhere", "ftp://127.0.0.1", "http://", "http://:80", "http://127.0.0.1:99999", "http://a b"),
+        *("http://127.0.0.1:9?x=1", "http://127.0.0.1:9#x", "http://user:word@127.0.0.1:9"),
+    ],
+)
 def test_a_url_that_is_none_is_told_in_one_line(url: str) -> None:
-    with pytest.raises(SemifError, match="cannot be asked"):
+    with pytest.raises(
+        SemifError, match=r"cannot be asked: an address is http:// or https://, a host"
+    ) as caught:
         ask_url(url, DECISION)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_refused_connection_is_told_without_objects_and_numbers() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(SemifError) as caught:
+        ask_url(url, DECISION)
+    assert str(caught.value) == (
+        f"{url}/invocations cannot be reached: connection refused; is the adapter running there?"
+    )
+
+
+def test_another_servers_error_names_the_address_and_shows_no_page(replies: Replies) -> None:
+    replies.status, replies.body = 404, b"<!DOCTYPE html><html><h1>Not found</h1>"
+    with pytest.raises(AnswerError) as caught:
+        ask_url(replies.url, DECISION)
+    assert str(caught.value) == f"{replies.url}/invocations answered 404: a web page"
+    replies.body = b"no " * 1000
+    with pytest.raises(AnswerError) as caught:
+        ask_url(replies.url, DECISION)
+    assert len(str(caught.value)) < 300

@@ -123,7 +123,7 @@ def test_the_adapters_refusal_is_one_line(url: str, tmp_path: Path) -> None:
     status, output, error = decide("--url", url, str(file))
     assert status == 1
     assert output == ""
-    assert error.startswith("semif: the container answered 400 invalid_request")
+    assert error.startswith(f"semif: {url}/invocations answered 400 invalid_request")
     assert error.count("\n") == 1
     assert "mauve" not in error
 
@@ -135,6 +135,8 @@ def test_the_adapters_refusal_is_one_line(url: str, tmp_path: Path) -> None:
         (("demo",), 2, "give ENV and FILE"),
         (("demo", "a.json", "--url", "http://127.0.0.1"), 2, "give ENV and FILE"),
         (("a.json", "--url", "http://127.0.0.1", "--local"), 2, "give one"),
+        (("a.json", "--url", ""), 1, "cannot read a.json"),
+        (("-", "--url", ""), 1, "semif: '' cannot be asked: an address is http:// or https://"),
         (("demo", "/nowhere/a.json"), 1, "semif: cannot read /nowhere/a.json: no such file or directory"),
         (("nothing", "-"), 1, "semif: there is no environment"),
     ],
