@@ -135,10 +135,10 @@ def _failure(error: urllib3.exceptions.HTTPError) -> str:
     match error:
         case urllib3.exceptions.NameResolutionError():
             return "cannot be reached: no such host is known"
-        case urllib3.exceptions.TimeoutError():
-            return "took too long to answer"
         case _ if isinstance(error.__cause__, OSError) and error.__cause__.strerror:
             return f"cannot be reached: {error.__cause__.strerror.lower()}"
+        case urllib3.exceptions.TimeoutError():
+            return "took too long to answer"
         case _:
             return "broke the connection off"
 

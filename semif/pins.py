@@ -163,9 +163,9 @@ class ModelPin(BaseModel):
         missing = given is None and self.scheme in REVISION_REQUIRED
         wrong = given is not None and (pattern is None or not pattern.fullmatch(given))
         if missing or wrong:
+            moves = "; a branch or tag can move" if self.scheme == "hf" else ""
             raise PinError(
-                f"the revision of a {self.scheme} source must be {allowed}, got {shown(given)}; "
-                "a branch or tag can move"
+                f"the revision of a {self.scheme} source must be {allowed}, got {shown(given)}{moves}"
             )
         if self.parts and self.scheme != "pypi":
             raise PinError(f"parts are packages of a pypi source, got a {self.scheme} source; remove them")

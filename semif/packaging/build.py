@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from semif.aws import Aws
+from semif.errors import SemifError
 from semif.gguf_file import check_gguf
 from semif.packaging.archive import ARCHIVE_FILE, Archive, replacing, write_archive
 from semif.packaging.publish import find_published, publish
@@ -48,6 +49,8 @@ def build_model(preset: Preset, output: str, progress: Progress = silent) -> Bui
 
     Raises SemifError; then neither the folder nor S3 holds anything new.
     """
+    if not output:
+        raise SemifError("'' is no place for an archive; give a folder, or s3://bucket/prefix")
     if output.startswith("s3:"):
         return _build_to_s3(preset, S3Uri.parse(output), progress)
     folder = Path(output)

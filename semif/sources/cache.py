@@ -31,5 +31,6 @@ def sole_writer(folder: Path) -> Iterator[None]:
             yield
     except OSError as error:
         raise SemifError(
-            f"the cache folder {folder} failed: {error}; set XDG_CACHE_HOME to another place"
+            f"the cache folder {folder} failed: {(error.strerror or str(error)).lower()}; "
+            "set XDG_CACHE_HOME to another place"
         ) from error

@@ -33,8 +33,9 @@ def verify(path: Path, pin: ModelPin, progress: Progress = silent) -> None:
     if (size, sha256) == (pin.bytes, pin.sha256):
         return
     guess = not_a_gguf(path)
+    only_size = "; only the sizes differ: correct the pin's" if sha256 == pin.sha256 else ""
     raise MismatchError(
         f"{pin.source} did not give the pinned file {pin.file}{f', but {guess}' if guess else ''}: got "
-        f" {size:,} bytes with SHA-256 {sha256}, pinned are {pin.bytes:,} bytes with SHA-256 {pin.sha256}; "
-        "correct the pin only if you know why the file changed"
+        f"{size:,} bytes with SHA-256 {sha256}, pinned are {pin.bytes:,} bytes with SHA-256 {pin.sha256}"
+        f"{only_size or '; correct the pin only if you know why the file changed'}"
     )

