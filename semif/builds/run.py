@@ -5,17 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic import ValidationError
 
 from semif.base_images import base_image
-from semif.builds.codebuild import Build, BuildError, follow, require_success, start_build
+from semif.builds.codebuild import SUCCEEDED, Build, BuildError, follow, require_success, start_build
 from semif.builds.sources import IMAGE_SOURCES, MODEL_SOURCES, SourceZip, pack_sources, upload_sources
 from semif.errors import problems_of
 from semif.lock import Lock, PublishedImage, check_lock, write_lock
+from semif.packaging.archive import ARCHIVE_FILE
+from semif.packaging.build import FORMAT
+from semif.packaging.publish import find_published
 from semif.presets import load_preset
 from semif.regional_image import regional_image
+from semif.s3 import S3Uri
 from semif.stacks import Stack, require_stack
 from semif.target import Target
 
 OnChange = Callable[[Sequence[Build]], None]
 
+MODELS_PREFIX = "models"
+"""Where buildspec.model.yml publishes, in the model bucket."""
 NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 """Why the AWS on this machine builds no image; no other AWS says it."""
 
@@ -81,7 +87,26 @@ def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dic
 
 
 def _start_model(target: Target, stack: Stack, source: SourceZip) -> Build:
-    return _start(target, stack, "model", source, {"PRESET": target.environment.model.preset})
+    return _published_model(target, stack) or _start(
+        target, stack, "model", source, {"PRESET": target.environment.model.preset}
+    )
+
+
+def _published_model(target: Target, stack: Stack) -> Build | None:
+    """A build that has ended, where the archive is there: a real one would find it too, after a minute."""
+    manifest_sha256 = load_preset(target.environment.model.preset).manifest().sha256
+    uri = S3Uri(stack.output("BucketName"), MODELS_PREFIX).child(manifest_sha256, ARCHIVE_FILE)
+    found = find_published(target.aws.s3, uri, manifest_sha256)
+    if found is None:
+        return None
+    exported = {
+        "MODEL_MANIFEST_SHA256": manifest_sha256,
+        "MODEL_S3_URI": str(uri),
+        "MODEL_ARCHIVE_SHA256": found.sha256,
+        "MODEL_FORMAT": FORMAT,
+    }
+    project = stack.output("ModelProjectName")
+    return Build("model", project, id="", phase="PUBLISHED_ALREADY", status=SUCCEEDED, exported=exported)
 
 
 def _start(target: Target, stack: Stack, name: str, source: SourceZip, variables: Mapping[str, str]) -> Build:

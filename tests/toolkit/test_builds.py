@@ -23,6 +23,7 @@ from semif.builds.sources import IMAGE_SOURCES, pack_sources
 from semif.environment import load_environment
 from semif.errors import SemifError
 from semif.lock import LOCAL_ACCOUNT, BuiltImage, Lock, PublishedImage, UnbuiltImage, read_lock
+from semif.packaging.publish import ARCHIVE_METADATA, MANIFEST_METADATA
 from semif.presets import load_preset
 from semif.project import project_root
 from semif.regional_image import regional_image
@@ -121,20 +122,23 @@ def failed_phase(phase: str, code: str, message: str) -> dict[str, Any]:
     }
 
 
+def expect_start(codebuild: Stubber, name: str, variable: str, value: str) -> None:
+    codebuild.add_response(
+        "start_build",
+        {"build": {"id": f"{name}-project:1"}},
+        {
+            "projectName": f"{name}-project",
+            "sourceTypeOverride": "S3",
+            "sourceLocationOverride": f"{BUCKET}/sources/{value}.zip" if name == "image" else ANY,
+            "environmentVariablesOverride": [{"name": variable, "value": value, "type": "PLAINTEXT"}],
+        },
+    )
+
+
 def expect_starts(codebuild: Stubber) -> None:
     """Both builds start from the uploaded zips, with what each needs to know."""
-    for name, variable in (("image", "SOURCE_SHA256"), ("model", "PRESET")):
-        value = image_source() if name == "image" else "embedded"
-        codebuild.add_response(
-            "start_build",
-            {"build": {"id": f"{name}-project:1"}},
-            {
-                "projectName": f"{name}-project",
-                "sourceTypeOverride": "S3",
-                "sourceLocationOverride": f"{BUCKET}/sources/{value}.zip" if name == "image" else ANY,
-                "environmentVariablesOverride": [{"name": variable, "value": value, "type": "PLAINTEXT"}],
-            },
-        )
+    expect_start(codebuild, "image", "SOURCE_SHA256", image_source())
+    expect_start(codebuild, "model", "PRESET", "embedded")
 
 
 def expect_look(codebuild: Stubber, *builds: dict[str, Any]) -> None:
@@ -165,6 +169,23 @@ def test_what_the_builds_export_becomes_the_lock(
     assert f"sources/{image_source()}.zip" in {item["Key"] for item in kept}
 
 
+def test_an_archive_that_is_published_is_not_built_again(
+    aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path
+) -> None:
+    exported = model_exports()
+    metadata = {
+        MANIFEST_METADATA: exported["MODEL_MANIFEST_SHA256"],
+        ARCHIVE_METADATA: exported["MODEL_ARCHIVE_SHA256"],
+    }
+    key = exported["MODEL_S3_URI"].removeprefix(f"s3://{BUCKET}/")
+    aws.s3.put_object(Bucket=BUCKET, Key=key, Body=b"", Metadata=metadata)
+    expect_start(codebuild, "image", "SOURCE_SHA256", image_source())
+    expect_look(codebuild, build("image", "SUCCEEDED", image_exports()))
+    lock = build_environment(target_of(aws, tmp_path))
+    assert lock.model.s3_uri == exported["MODEL_S3_URI"]
+    assert lock.model.archive_sha256 == exported["MODEL_ARCHIVE_SHA256"]
+
+
 def test_text_builds_its_model_only_and_locks_the_published_image(
     aws: Aws, codebuild: Stubber, tmp_path: Path
 ) -> None:
@@ -173,16 +194,7 @@ def test_text_builds_its_model_only_and_locks_the_published_image(
     aws.cloudformation.create_stack(StackName="Semif-text-Artifacts", TemplateBody=template)
     target = target_of(aws, tmp_path, name="text")
     preset = target.environment.model.preset
-    codebuild.add_response(
-        "start_build",
-        {"build": {"id": "model-project:1"}},
-        {
-            "projectName": "model-project",
-            "sourceTypeOverride": "S3",
-            "sourceLocationOverride": ANY,
-            "environmentVariablesOverride": [{"name": "PRESET", "value": preset, "type": "PLAINTEXT"}],
-        },
-    )
+    expect_start(codebuild, "model", "PRESET", preset)
     expect_look(codebuild, build("model", "SUCCEEDED", model_exports(preset)))
     lock = build_environment(target)
     assert read_lock(target.lock_path) == lock

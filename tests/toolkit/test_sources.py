@@ -67,7 +67,7 @@ def test_a_missing_local_file_is_named(pinned: Path, tmp_path: Path) -> None:
 
 
 def test_a_pin_with_a_wrong_size_alone_is_told_as_that(pinned: Path) -> None:
-    with pytest.raises(MismatchError, match="; only the sizes differ: correct the pin's$") as caught:
+    with pytest.raises(MismatchError, match=r"; only the sizes differ: correct the pin's$") as caught:
         fetch(pin_of(pinned, bytes=1))
     assert "  " not in str(caught.value)
 
