@@ -71,7 +71,7 @@ def _check_image(text: Any) -> None:
         return PinError(f"the image reference {shown(text)} {problem}; {ALLOWED_IMAGE}")
 
     if not isinstance(text, str):
-        raise refuse(f"is a {type(text).__name__}, not text")
+        raise refuse("is not text in quotes")
     if len(text) > MAX_IMAGE_REF:
         raise refuse(f"has {len(text):,} characters, more than {MAX_IMAGE_REF:,}")
     if any(character.isspace() for character in text):
