@@ -13,7 +13,7 @@ import numpy as np
 from bench.engine.bars import SERVER, THROUGHPUT_WANTED, row
 from bench.engine.cpu_time import cpu_seconds
 from bench.engine.http_client import Connection
-from bench.engine.measure import Spread
+from bench.engine.measure import ratio
 from bench.engine.servers import Target
 from bench.engine.workloads import CLIENTS, Decision, Workloads
 
@@ -118,6 +118,7 @@ def _run(target: Target, given: Sequence[Script], clients: int) -> dict[str, Any
 
 def check(loads: dict[str, dict[str, list[Any]]]) -> list[dict[str, Any]]:
     """Rows for the table of bars: throughput of many clients, of that one after another."""
-    many, turn = (loads[name]["decisions_per_second"] for name in (SERVER, SERVER + IN_TURN))
-    share = Spread.of([fast / slow for fast, slow in zip(many, turn, strict=True)])
-    return [row("W4", f"{SERVER} / {SERVER}{IN_TURN}", THROUGHPUT_WANTED, share)]
+    many, turn = loads[SERVER], loads[SERVER + IN_TURN]
+    share = ratio(many["decisions_per_second"], turn["decisions_per_second"])
+    cpu = ratio(turn["cpu_seconds"], many["cpu_seconds"])
+    return [row("W4", f"{SERVER} / {SERVER}{IN_TURN}", THROUGHPUT_WANTED, share, cpu)]

@@ -64,5 +64,9 @@ def times_as_fast(samples: dict[str, Samples], subject: str, baseline: str) -> S
     """How many times as fast `subject` was, from the rounds' own ratios; None where one was not measured."""
     if subject not in samples or baseline not in samples:
         return None
-    pairs = zip(samples[baseline].wall, samples[subject].wall, strict=True)
-    return Spread.of([slow / fast for slow, fast in pairs])
+    return ratio(samples[baseline].wall, samples[subject].wall)
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
+    """Of two values a round."""
+    return Spread.of([one / other for one, other in zip(above, below, strict=True)])
