@@ -209,6 +209,7 @@ class Fuzz:
 
 def main() -> int:
     """Run and report; the exit status."""
+    sys.setrecursionlimit(20_000)  # some requests are nested 500 deep and more, and copying them recurses
     seconds = seconds_to_run()
     seed = int(os.environ.get("SEED") or random.SystemRandom().getrandbits(32))
     print(f"fuzz: seed {seed}, {seconds:g} s")
