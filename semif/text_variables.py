@@ -41,7 +41,7 @@ def _as_text(value: object) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a number that llama-server takes")
     if not isinstance(value, (str, int, float)):
-        raise ValueError(f"{shown(value)} is a {type(value).__name__}, allowed are strings, numbers and true")
+        raise ValueError(f"{shown(value)} is no value of a variable, allowed are strings, numbers and true")
     text = str(value)
     if text.lower() == "false":
         raise ValueError(

@@ -166,7 +166,10 @@ def test_text_puts_all_layers_on_a_gpu_unless_the_file_says_less(environment_of:
         ('SM_LLAMA_CPP_ALIAS = ""', "text.SM_LLAMA_CPP_ALIAS: '' says nothing; use true"),
         ('SM_LLAMA_CPP_ALIAS = "a\\nb"', r"text.SM_LLAMA_CPP_ALIAS: 'a\nb' holds a line break"),
         ("SM_LLAMA_CPP_TEMP = nan", "text.SM_LLAMA_CPP_TEMP: nan is not a number that llama-server takes"),
-        ("SM_LLAMA_CPP_X = [1]", "text.SM_LLAMA_CPP_X: [1] is a list, allowed are strings, numbers and true"),
+        (
+            "SM_LLAMA_CPP_X = [1]",
+            "text.SM_LLAMA_CPP_X: [1] is no value of a variable, allowed are strings, numbers and true",
+        ),
         (f'SM_LLAMA_CPP_X = "{"ä" * 513}"', "is 1,026 bytes long, SageMaker takes 1,024"),
         (
             "\n".join(f"SM_LLAMA_CPP_X{number} = 1" for number in range(91)),

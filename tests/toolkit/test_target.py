@@ -62,6 +62,15 @@ def test_an_example_lock_is_never_deployed_nor_overwritten(project: Path) -> Non
     assert lock_path("demo").read_bytes() == before
 
 
+def test_a_base_image_that_nobody_pinned_is_told_before_anything_is_deployed(project: Path) -> None:
+    (project / "adapter_image").mkdir()
+    shutil.copy(EXAMPLE_LOCK.parents[3] / "adapter_image" / "dlc.toml", project / "adapter_image")
+    file = project / "environments" / "demo.toml"
+    file.write_text(file.read_text().replace("ml.c6i.large", "ml.c7g.large"))
+    with pytest.raises(SemifError, match=r"dlc\.toml pins no digest for graviton"):
+        deploy_chain(Steps(Console(stderr=True)), target())
+
+
 def test_a_broken_lock_is_told_when_it_is_read_and_keeps_no_build_from_writing_it_anew(project: Path) -> None:
     write_lock(example=None)
     lock_path("demo").write_text("<<<<<<< HEAD\n" + lock_path("demo").read_text())
