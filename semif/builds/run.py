@@ -31,8 +31,8 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
 
     An environment of kind `text` has no image to build: its lock names the published one. The image build
     ends quickly where its image is there already; where the archive is, no model build is started. Raises
-    SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no lock
-    may hold; the lock on disk then stays as it was.
+    SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
+    lock may hold; the lock on disk then stays as it was.
     """
     stack = require_stack(
         target.aws,
