@@ -139,10 +139,13 @@ class SchemaRestore(_InProcess):
 
 
 class Limit(_InProcess):
-    """Prompt processing of the tokens that nobody can avoid: each prefix in one decode, then all that differs
-    in as few as full micro-batches make, around the depth of context that it has in the prompts."""
+    """Prompt processing of the tokens that nobody can avoid: each prefix behind the system's words, which
+    are there, in one decode; then all that differs in as few as full micro-batches make, around the depth of
+    context that it has in the prompts."""
 
     name = "the limit"
+    _system = np.empty(0, np.int32)
+    _saved = np.empty(0, np.uint8)
 
     def run(self, job: Job) -> float:
         prompts = [segments for request in job.prompts for segments in request]
@@ -153,11 +156,20 @@ class Limit(_InProcess):
             if not np.array_equal(wanted, prefix):
                 self._finish(prefix, rest)
                 prefix, rest = wanted, []
-                self._start()
-                self._context.decode(0, 0, prefix, 0)
+                self._start_behind(segments[0])
+                self._context.decode(0, len(segments[0]), segments[1], 0)
             rest.append(np.concatenate(segments[2:]))
         self._finish(prefix, rest)
         return 1.0
+
+    def _start_behind(self, system: Tokens) -> None:
+        """The system's words alone; computed the first time, which is in the warm-up."""
+        if np.array_equal(system, self._system):
+            self._context.restore(0, self._saved)
+            return
+        self._start()
+        self._context.decode(0, 0, system, 0)
+        self._system, self._saved = system, self._context.save(0)
 
     def _finish(self, prefix: Tokens, rest: list[Tokens]) -> None:
         if not rest:
