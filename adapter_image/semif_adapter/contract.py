@@ -73,6 +73,9 @@ class SharedTiming(WireModel):
 
     batch_size: int
     prefix_tokens: int
+    """Tokens of the prefixes that its decisions share."""
+    prefix_cached_tokens: int = 0
+    """How many of `prefix_tokens` earlier requests had left computed."""
     prefill_seconds: float
     suffix_forward_seconds: float
     total_seconds: float
@@ -91,7 +94,8 @@ class Result(WireModel):
     input_tokens: int
     """Prompt tokens of this decision in all its rotations, cached ones included."""
     cached_tokens: int
-    """How many of `input_tokens` were not computed for this decision because a shared prefix held them."""
+    """How many of `input_tokens` were not computed for this decision, because an earlier request, another
+    decision of this one or another rotation had left the same prefix behind."""
     prompt_version: str
     prompt_sha256: str
     """Over the UTF-8 of the rendered prompt, the one with the options in the order received."""

@@ -1,7 +1,7 @@
 """The one door to the model: questions in, results out.
 
-One thread calls `score`; `check` may be called from any. Stream 0 holds the request at work, stream 1 the
-question without its state (the text readout's prior).
+One thread calls `score`; `check` may be called from any. All prompts, those of the text readout's priors too,
+start from the prefix cache.
 """
 
 import hashlib
@@ -30,12 +30,13 @@ from semif_adapter.llama import BATCH_TOKENS, Context, Model
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.memory import cache_bytes, check_memory
 from semif_adapter.model_files import ModelFile, find_model
+from semif_adapter.prefix_cache import MAX_STATE_BYTES, PrefixCache
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
 from semif_adapter.question import OptionText, Question
 from semif_adapter.readout import Numbers, find_labels, read_continuations, read_letters, softmax
 from semif_adapter.self_test import can_cut_tail, is_invariant
 from semif_adapter.settings import Settings
-from semif_adapter.streams import Mark, Stream
+from semif_adapter.streams import Stream
 from semif_adapter.task import Task, TaskMaker, count_tokens, shared_prefix
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,8 @@ class Engine:
             model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
             self._limit = min(settings.context_tokens, model.trained_context)
             if not settings.gpu_layers:
-                check_memory(file.size, cache_bytes(model.metadata, self._limit * settings.streams))
+                states = MAX_STATE_BYTES if model.has_recurrent_layers else 0
+                check_memory(file.size, cache_bytes(model.metadata, self._limit * settings.streams) + states)
             source = model.chat_template if spec.template == "chat" else None
             # Letters may run out, the text readout never does: it stands in for them.
             templates = {
@@ -85,14 +87,15 @@ class Engine:
             self._context = opened.enter_context(
                 closing(Context(model, streams=settings.streams, context_tokens=self._limit, threads=threads))
             )
-            can_cut = not model.has_recurrent_layers and can_cut_tail(self._context, sample)
-            self._streams = [
-                Stream(self._context, index, can_cut=can_cut) for index in range(settings.streams)
+            self._can_cut = not model.has_recurrent_layers and can_cut_tail(self._context, sample)
+            streams = [
+                Stream(self._context, index, can_cut=self._can_cut) for index in range(settings.streams)
             ]
-            invariant = is_invariant(self._context, self._streams, sample)
+            invariant = is_invariant(self._context, streams, sample)
             if not invariant:
                 logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
             self.info = _info(file, model, context_tokens=self._limit, threads=threads, invariant=invariant)
+            self._prefixes = PrefixCache(streams)
             self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
             tokens = self.check([_WARM_UP], "schema-first")
             started = perf_counter()
@@ -127,6 +130,11 @@ class Engine:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
         return self._context.moved_at
 
+    @property
+    def decoded_tokens(self) -> int:
+        """How many tokens went through the model so far, of whatever prompt; safe from any thread."""
+        return self._context.decoded_tokens
+
     def abandon(self) -> None:
         """Make the running `score` raise AbandonedError soon; safe from any thread."""
         self._context.stop()
@@ -138,10 +146,10 @@ class Engine:
     def check(self, questions: Sequence[Question], layout: Layout) -> int:
         """Find out before queueing whether `score` will refuse `questions`, at the price of tokenising them.
 
-        Returns how many tokens `score` computes at most, priors left out. Safe from any thread. Raises
-        InvalidRequestError and PromptTooLongError as `score` does.
+        Returns how many tokens `score` computes at most: with nothing in the prefix cache, priors left out.
+        Safe from any thread. Raises InvalidRequestError and PromptTooLongError as `score` does.
         """
-        return count_tokens(self._tasks.make(questions, layout), can_cut=self._streams[0].can_cut)
+        return count_tokens(self._tasks.make(questions, layout), can_cut=self._can_cut)
 
     def score(self, questions: Sequence[Question], layout: Layout) -> tuple[list[Result], SharedTiming]:
         """Answer `questions`, which share one state where there are several; results in their order.
@@ -157,69 +165,66 @@ class Engine:
         except EngineError:
             # A NaN left in the memory would reach later answers: masked cells still count as zero times NaN.
             self._context.reset()
+            self._prefixes.drop()
+            self._priors.clear()
             raise
 
     def _run(
         self, groups: Sequence[Sequence[Task]], layout: Layout, started: float
     ) -> tuple[list[Result], SharedTiming]:
         results: dict[int, Result] = {}
-        prefix_tokens, prefill_seconds = 0, 0.0
-        stream = self._streams[0]
+        prefix_tokens, prefix_computed, prefill_seconds = 0, 0, 0.0
         for tasks in groups:
-            stream.clear()
             shared = shared_prefix(tasks)
             prefill_started = perf_counter()
-            for segment in shared:
-                stream.extend(segment)
+            # Nothing is held that is there: it would cut off what a repeated request finds behind it.
+            computed = 0 if self._prefixes.has(shared) else self._prefixes.hold(shared)[1]
             prefill_seconds += perf_counter() - prefill_started
-            prefix_tokens += stream.length
-            mark = stream.mark() if sum(len(task.prompts) for task in tasks) > 1 else None
+            prefix_tokens += sum(map(len, shared))
+            prefix_computed += computed
             for task in tasks:
-                results[task.index] = self._answer(task, layout, len(shared), mark)
+                results[task.index] = self._answer(task, layout, computed)
+                computed = 0  # for the first task, the others find it
         ordered = [results[index] for index in range(len(results))]
         return ordered, SharedTiming(
             batch_size=len(ordered),
             prefix_tokens=prefix_tokens,
+            prefix_cached_tokens=prefix_tokens - prefix_computed,
             prefill_seconds=prefill_seconds,
             suffix_forward_seconds=sum(result.timing.suffix_forward_seconds for result in ordered),
             total_seconds=perf_counter() - started,
         )
 
-    def _answer(self, task: Task, layout: Layout, shared: int, mark: Mark | None) -> Result:
-        """Run one task behind the first `shared` segments, which stream 0 holds.
-
-        `mark` is their end, where the stream comes back to it for another prompt or task.
-        """
+    def _answer(self, task: Task, layout: Layout, computed: int) -> Result:
+        """Run one task, for which `computed` tokens of its first prompt were computed already."""
         started = perf_counter()
-        stream = self._streams[0]
-        prefix = stream.length if mark is None else mark.length
-        cached = prefix * len(task.prompts) if stream.length > prefix else prefix * (len(task.prompts) - 1)
+        # First, since it would take the task's own tokens off the stream that has its schema.
+        prior = self._prior(task, layout) if task.readout == "text" else 0.0
+        suffix_started = perf_counter()
         values: list[Numbers] = []
         masses: list[float] = []
         for turn, prompt in enumerate(task.prompts):
-            if mark is not None and stream.length > prefix:
-                stream.rewind(mark)
-            for segment in prompt.segments[shared:-1]:
-                stream.extend(segment)
-            row = stream.extend(prompt.segments[-1], wanted=1)[0]
+            *before, suffix = prompt.segments
+            stream, missing = self._prefixes.hold(before)
+            row = stream.extend(suffix, wanted=1)[0]
+            computed += missing + len(suffix)
             if task.readout == "letters":
                 listed, mass = read_letters(row, task.labels)
                 values.append(np.roll(listed, turn))
                 masses.append(mass)
             else:
                 values.append(read_continuations(stream, row, task.continuations))
-        suffix_seconds = perf_counter() - started
-        logits = np.mean(values, axis=0)
-        if task.readout == "text":
-            logits -= self._prior(task, layout)
+        suffix_seconds = perf_counter() - suffix_started
+        logits = np.mean(values, axis=0) - prior
+        input_tokens = sum(prompt.length for prompt in task.prompts)
         return Result(
             id=task.question.id,
             option_ids=tuple(option.id for option in task.question.options),
             probabilities=tuple(softmax(logits).tolist()),
             option_logits=tuple(logits.tolist()),
             allowed_token_mass=sum(masses) / len(masses) if masses else None,
-            input_tokens=sum(prompt.length for prompt in task.prompts),
-            cached_tokens=cached,
+            input_tokens=input_tokens,
+            cached_tokens=input_tokens - computed,
             prompt_version=task.prompts[0].version,
             prompt_sha256=task.prompts[0].sha256,
             readout=task.readout,
@@ -238,11 +243,8 @@ class Engine:
         if key in self._priors:
             self._priors.move_to_end(key)
             return self._priors[key]
-        stream = self._streams[1]
-        stream.clear()
         *before, suffix = self._tasks.without_state(task, layout).segments
-        for segment in before:
-            stream.extend(segment)
+        stream, _ = self._prefixes.hold(before)
         row = stream.extend(suffix, wanted=1)
         prior = read_continuations(stream, row[0], task.continuations)
         self._priors[key] = prior

@@ -149,6 +149,6 @@ def _note(record: RequestRecord, answer: Answer) -> None:
     results, timing = answer
     record.input_tokens = sum(result.input_tokens for result in results)
     record.cached_tokens = sum(result.cached_tokens for result in results)
-    record.prefill_tokens = timing.prefix_tokens
+    record.prefill_tokens = timing.prefix_tokens - timing.prefix_cached_tokens
     record.suffix_tokens = record.input_tokens - record.cached_tokens - record.prefill_tokens
     record.masses = [result.allowed_token_mass for result in results if result.allowed_token_mass is not None]

@@ -13,7 +13,9 @@ from semif_adapter.libllama import Batch, Library
 Tokens = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.float32]
 
-BATCH_TOKENS = 2048
+BATCH_TOKENS = 512
+"""Tokens of one forward pass, the grid that longer segments are cut on; no more than a micro-batch, so that
+each pass is one of those that llama.cpp would make of a larger batch too."""
 UBATCH_TOKENS = 512
 STREAM_ALIGNMENT = 256
 """llama.cpp rounds a stream's cells up to this many."""
@@ -181,6 +183,8 @@ class Context:
         library.llama_set_abort_callback(self._context, _IS_NOT_EMPTY, ctypes.addressof(self._stop))
         self.moved_at = monotonic()
         """When the last forward pass ended."""
+        self.decoded_tokens = 0
+        """Tokens of all forward passes so far."""
         self._memory = library.llama_get_memory(self._context)
         self._batch_tokens: int = library.llama_n_batch(self._context)
         self._stream_ids = np.arange(streams, dtype=np.int32)
@@ -221,7 +225,8 @@ class Context:
 
         Returns float32 of shape (wanted, vocabulary), the caller's to keep. Longer inputs than a batch are
         cut at multiples of it, counted from their own start. Raises EngineError where llama.cpp fails,
-        AbandonedError after `stop`; the stream then holds an unknown part of `tokens` and must be cleared.
+        AbandonedError after `stop`; the stream then holds an unknown part of `tokens` and must be cut back,
+        cleared or restored.
         """
         assert 0 <= wanted <= len(tokens)
         rows = np.empty((wanted, self._vocab_size), np.float32)
@@ -257,6 +262,7 @@ class Context:
             raise AbandonedError("the computation was abandoned")
         if status != 0:
             raise EngineError(f"llama.cpp could not run a batch of {count} tokens (status {status})")
+        self.decoded_tokens += count
 
     def _logits(self, index: int) -> npt.NDArray[np.float32]:
         """A view of the logits after the token at `index` of the last batch, valid until the next."""

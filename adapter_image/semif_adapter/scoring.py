@@ -29,6 +29,10 @@ class ScoringEngine(Protocol):
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
 
+    @property
+    def decoded_tokens(self) -> int:
+        """How many tokens went through the model so far, of whatever prompt; safe from any thread."""
+
     def check(self, questions: Sequence[Question], layout: Layout) -> int:
         """Refuse what `score` would refuse; the tokens to compute otherwise. Safe from any thread."""
 

@@ -21,8 +21,9 @@ def can_cut_tail(context: Context, sample: Tokens) -> bool:
 def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens) -> bool:
     """Whether the last logits of a prompt are bit-identical in every situation the engine makes.
 
-    Alone; beside another resident sequence; in another stream; and again after a branch was taken back. The
-    prompt's segments are of several lengths and made of the tokens of `sample`. Leaves the context empty.
+    Alone; beside another resident sequence; in another stream; again after a branch was taken back; and in
+    another stream where that means restoring a state. The prompt's segments are of several lengths and made
+    of the tokens of `sample`. Leaves the context empty.
     """
     first, last = streams[0], streams[-1]
     *before, suffix = (np.resize(sample, count) for count in _SEGMENT_TOKENS)
@@ -47,6 +48,9 @@ def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens) ->
     last.extend(suffix)
     first.rewind(mark)
     outcomes.append(first.extend(suffix, wanted=1))
+    if mark.state is not None:
+        last.rewind(mark)
+        outcomes.append(last.extend(suffix, wanted=1))
     context.reset()
     for stream in streams:
         stream.clear()

@@ -42,7 +42,9 @@ class Settings(BaseModel):
     context_tokens: Annotated[int, Field(ge=256, le=262_144)] = Field(
         4096, description="longest prompt of one decision, in tokens"
     )
-    streams: Annotated[int, Field(ge=2, le=64)] = Field(4, description="sequences kept in memory at once")
+    streams: Annotated[int, Field(ge=2, le=64)] = Field(
+        4, description="beginnings of prompts kept computed in memory, each of up to SEMIF_CONTEXT_TOKENS"
+    )
     max_body_bytes: Annotated[int, Field(ge=1024, le=6_291_456)] = Field(
         4_194_304, description="largest request body, in bytes"
     )
@@ -67,7 +69,7 @@ class Settings(BaseModel):
     stall_seconds: Annotated[float, Field(ge=0.1, le=3600)] | None = Field(
         None,
         description="longest step of the engine before /ping fails; "
-        "unset: four times what 2048 tokens take, at least 30",
+        "unset: four times what 512 tokens take, at least 30",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="lowest level of log lines"

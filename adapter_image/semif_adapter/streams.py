@@ -8,6 +8,8 @@ import numpy.typing as npt
 from semif_adapter.errors import EngineError
 from semif_adapter.llama import Context, Rows, Tokens
 
+_UNKNOWN = -1
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -15,7 +17,12 @@ class Mark:
 
     length: int
     state: npt.NDArray[np.uint8] | None
-    """What the context held at that point; only where the model cannot forget the tokens behind it."""
+    """What the context held at that point; without it the tokens behind the point can only be cut off."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the state."""
+        return 0 if self.state is None else self.state.nbytes
 
 
 class Stream:
@@ -31,6 +38,7 @@ class Stream:
         self.can_cut = can_cut
         """Whether the model can forget the last tokens only."""
         self.length = 0
+        """Tokens that it holds; negative after a failed forward pass, until it is cleared or taken back."""
 
     def clear(self) -> None:
         """Forget everything."""
@@ -40,21 +48,24 @@ class Stream:
 
     def extend(self, tokens: Tokens, wanted: int = 0) -> Rows:
         """Append one segment; the logits after each of its last `wanted` tokens: (wanted, vocabulary)."""
-        rows = self._context.decode(self._index, self.length, tokens, wanted)
-        self.length += len(tokens)
+        length, self.length = self.length, _UNKNOWN
+        rows = self._context.decode(self._index, length, tokens, wanted)
+        self.length = length + len(tokens)
         return rows
 
     def mark(self) -> Mark:
-        """Remember this point. Costs a copy of the stream's state on hybrid and recurrent models."""
+        """Remember this point. Costs a copy of the stream's state where the model can cut no tail off; any
+        stream of the context can go to such a point."""
         return Mark(self.length, None if self.can_cut else self._context.save(self._index))
 
     def rewind(self, mark: Mark, keep: int = 0) -> None:
         """Go back to `mark`, as if nothing had been appended since but the first `keep` tokens.
 
-        They can be kept only where the model can cut.
+        They can be kept only where the tail is cut off. Right also after a failed forward pass.
         """
         if mark.state is not None:
             assert keep == 0
+            self.length = _UNKNOWN
             self._context.restore(self._index, mark.state)
         elif not self._context.cut(self._index, mark.length + keep):
             raise EngineError("llama.cpp could not cut the tail of a sequence")

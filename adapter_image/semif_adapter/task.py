@@ -14,7 +14,7 @@ from semif_adapter.readout import Label, count_decoded
 
 ALWAYS_LISTED = 26
 """Up to so many options the list may take what it needs: only a prompt that does not fit is refused."""
-_SHARED_SEGMENTS = 2  # system and state: what the questions of one request have in common
+_SHARED_SEGMENTS = 2  # system and state, or system and schema
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ class TaskMaker:
 
 
 def shared_prefix(tasks: Sequence[Task]) -> tuple[Tokens, ...]:
-    """The leading segments that all prompts of `tasks`, which have one readout, have in common."""
+    """The first two segments of `tasks`, which have one readout; nothing where their prompts differ there."""
     prompts = [prompt for task in tasks for prompt in task.prompts]
     first = prompts[0].segments[:_SHARED_SEGMENTS]
     same = all(np.array_equal(first[1], prompt.segments[1]) for prompt in prompts)
-    return first if same else first[:1]
+    return first if same else ()
 
 
 def count_tokens(groups: Sequence[Sequence[Task]], *, can_cut: bool) -> int:

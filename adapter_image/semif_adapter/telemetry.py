@@ -75,10 +75,10 @@ class Telemetry:
             self.flush()
 
     def _gauges(self) -> dict[Metric, float]:
-        admission = self._worker.admission
+        admission, speed = self._worker.admission, self._worker.speed
         return {
             metrics.QUEUE_DEPTH: admission.queued,
             metrics.IN_FLIGHT: admission.requests,
-            metrics.TOKENS_PER_SECOND: admission.rate.tokens_per_second,
+            metrics.TOKENS_PER_SECOND: speed.tokens_per_second,
             metrics.ENGINE_READY: int(self._worker.state == "ready"),
         }

@@ -54,6 +54,7 @@ class _Job:
     abandoned: bool = False
     started_at: float | None = None
     ended_at: float | None = None
+    decoded_tokens: int = 0
 
 
 class Worker:
@@ -62,6 +63,9 @@ class Worker:
     def __init__(self, load: Callable[[], ScoringEngine], settings: Settings) -> None:
         self.state: State = "loading"
         self.admission = Admission(max_requests=settings.max_in_flight, max_tokens=settings.max_queued_tokens)
+        self.speed = TokenRate(1.0)
+        """Tokens per second that go through the model. `admission.rate` counts a request's tokens whether the
+        engine computes them or has them cached, and so learns what this server's requests take."""
         self._load = load
         self._deadline_seconds = settings.deadline_seconds
         self._stall_seconds = settings.stall_seconds
@@ -220,7 +224,7 @@ class Worker:
             return self._stall_seconds
         if self._engine is None:
             return SHORTEST_STALL_SECONDS
-        step = self._engine.step_tokens / self.admission.rate.tokens_per_second
+        step = self._engine.step_tokens / self.speed.tokens_per_second
         return max(SHORTEST_STALL_SECONDS, STALL_FACTOR * step)
 
     def _watch(self) -> None:
@@ -268,6 +272,7 @@ class Worker:
             job.started_at = self._busy_since = monotonic()
         self._report(self.admission.start, job.tokens, job.started_at)
         answer: Answer | None = None
+        decoded_before = engine.decoded_tokens
         try:
             answer = engine.score(job.questions, job.layout)
             failure: AdapterError | None = None
@@ -278,6 +283,7 @@ class Worker:
             logger.error("engine fault: %s", type(error).__name__)
             failure = EngineError(f"the engine failed with {type(error).__name__}")
         finally:
+            job.decoded_tokens = engine.decoded_tokens - decoded_before
             with self._lock:
                 job.ended_at = monotonic()
                 engine.resume()
@@ -297,7 +303,7 @@ class Worker:
     def _load_done(self, engine: ScoringEngine) -> None:
         info = engine.info
         self._engine = engine
-        self.admission.rate = TokenRate(engine.tokens_per_second)
+        self.admission.rate, self.speed = (TokenRate(engine.tokens_per_second) for _ in range(2))
         logger.info(
             "model: %s, %s, sha256 %s, llama.cpp %s", info.name, info.file, info.sha256, info.llama_cpp_build
         )
@@ -313,6 +319,7 @@ class Worker:
         self.admission.leave(job.tokens, started=True)
         if answer is not None and job.started_at is not None and job.ended_at is not None:
             self.admission.rate.learn(job.tokens, job.ended_at - job.started_at)
+            self.speed.learn(job.decoded_tokens, job.ended_at - job.started_at)
         if job.answer.done():
             return
         if answer is not None:

@@ -64,6 +64,7 @@ def _facts(result: Result) -> str:
 
 def _shared(timing: SharedTiming) -> str:
     return (
-        f"{timing.batch_size} decisions over one prefix of {timing.prefix_tokens} tokens, computed once in "
+        f"{timing.batch_size} decisions over one prefix of {timing.prefix_tokens} tokens "
+        f"({timing.prefix_cached_tokens} cached), computed once in "
         f"{timing.prefill_seconds * 1000:.0f} ms; {timing.total_seconds * 1000:.0f} ms in all"
     )

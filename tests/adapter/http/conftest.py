@@ -58,6 +58,7 @@ class ScriptedEngine:
         self.calls: list[tuple[Sequence[Question], Layout]] = []
         self.closed = False
         self.tokens_per_second = tokens_per_second
+        self.decoded_tokens = 0
         self.abandoned = threading.Event()
         self.prove = prove
         self._tokens = tokens
@@ -76,6 +77,7 @@ class ScriptedEngine:
     def score(self, questions: Sequence[Question], layout: Layout) -> tuple[list[Result], SharedTiming]:
         self.calls.append((questions, layout))
         self._before(questions)
+        self.decoded_tokens += self._tokens
         timing = SharedTiming(
             batch_size=len(questions),
             prefix_tokens=1,

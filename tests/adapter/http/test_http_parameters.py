@@ -86,9 +86,12 @@ def test_with_rotation_the_order_of_the_options_no_longer_matters(real: Any, dec
 
 
 def test_rotation_costs_a_prompt_for_each_order_and_the_state_once(real: Any, decision: Document) -> None:
-    plain = real.ask({"decisions": [decision]}).json["results"][0]
+    decision = decision | {"state": "A state of its own, which nothing has left computed."}
     reply = real.ask({"decisions": [decision]} | ROTATE).json
     (rotated,) = reply["results"]
+    plain = real.ask({"decisions": [decision]}).json["results"][0]
     assert rotated["input_tokens"] == 2 * plain["input_tokens"]
-    assert rotated["cached_tokens"] == reply["timing"]["prefix_tokens"] > 0
+    timing = reply["timing"]
+    assert timing["prefix_cached_tokens"] < timing["prefix_tokens"]
+    assert rotated["cached_tokens"] == timing["prefix_tokens"] + timing["prefix_cached_tokens"]
     assert rotated["prompt_version"] == plain["prompt_version"]

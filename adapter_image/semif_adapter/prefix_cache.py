@@ -1,0 +1,133 @@
+"""Prefixes of prompts that stay computed between requests.
+
+A prefix lives on a stream and is found again by its segments: system and schema, system and state, or the
+system alone. What comes behind it is cut off again; where the model cannot do that, each prefix is kept as a
+saved state besides, and the stream goes back to that. Segments are always decoded one by one, whole, so a
+prefix from the cache holds the same bits as one that is computed for the request.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from semif_adapter.llama import Tokens
+from semif_adapter.streams import Mark, Stream
+
+MAX_STATE_BYTES = 512 * 1024 * 1024
+"""Most memory of the saved states; one of a hybrid 4B model takes some 50 MB."""
+LEAST_STATES = 8
+"""So many stay whatever they take: more than one request goes back to."""
+_SYSTEM = 1  # a path of the system alone
+_TOKEN_BYTES = 4
+
+Path = tuple[bytes, ...]
+"""A prefix by its segments' tokens, so that two are the same only where all their tokens are."""
+
+
+class PrefixCache:
+    """Prefixes on the streams of one context, least recently used out first. One thread only."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        """Keep prefixes on `streams`, which are empty; two at least, so that one survives the next."""
+        self._streams = OrderedDict[Stream, Path]((stream, ()) for stream in streams)
+        """What each stream holds, maybe with more behind it; least recently used first."""
+        self._states: OrderedDict[Path, Mark] = OrderedDict()
+        self._state_bytes = 0
+
+    def hold(self, segments: Sequence[Tokens]) -> tuple[Stream, int]:
+        """A stream that holds exactly `segments`, and how many of their tokens had to be computed.
+
+        What the caller appends to the stream is gone at the next call. Raises EngineError and AbandonedError
+        as the forward pass does; what was there before and what was completed stays usable.
+        """
+        segments = [segment for segment in segments if len(segment)]
+        path = _path(segments)
+        stream, depth = self._take_back(path)
+        self._streams.move_to_end(stream)
+        computed = 0
+        for end in range(depth + 1, len(path) + 1):
+            segment = segments[end - 1]
+            stream.extend(segment)
+            self._streams[stream] = path[:end]
+            self._save(stream, path[:end])
+            computed += len(segment)
+        for end in range(len(path), 0, -1):
+            if path[:end] in self._states:
+                self._states.move_to_end(path[:end])
+        return stream, computed
+
+    def has(self, segments: Sequence[Tokens]) -> bool:
+        """Whether `hold` would compute nothing."""
+        path = _path(segments)
+        return max(self._choose(path)[1:]) == len(path)
+
+    def drop(self) -> None:
+        """Forget everything."""
+        for stream in self._streams:
+            stream.clear()
+            self._streams[stream] = ()
+        self._states.clear()
+        self._state_bytes = 0
+
+    def _choose(self, path: Path) -> tuple[Stream, int, int]:
+        """The stream to compute `path` on, how many segments it has of it, and how many a saved state has.
+
+        Who shares no more than the system takes the stream that was not used for longest.
+        """
+        stream = max(self._streams, key=lambda stream: self._usable(stream, path))
+        if self._usable(stream, path) <= _SYSTEM:
+            stream = next(iter(self._streams))
+        saved = next((end for end in range(len(path), 0, -1) if path[:end] in self._states), 0)
+        return stream, self._usable(stream, path), saved
+
+    def _take_back(self, path: Path) -> tuple[Stream, int]:
+        """The stream to compute `path` on, holding its first segments and nothing else; and their number."""
+        stream, depth, saved = self._choose(path)
+        if saved > depth:
+            # Before the stream changes: a failure must not leave it with a path that it no longer holds.
+            self._streams[stream] = ()
+            stream.rewind(self._states[path[:saved]])
+            depth = saved
+        elif stream.length != (length := _count_tokens(path[:depth])):
+            stream.rewind(Mark(length, None))
+        self._streams[stream] = path[:depth]
+        return stream, depth
+
+    def _usable(self, stream: Stream, path: Path) -> int:
+        """How many segments of `path` the stream can go on from without a saved state."""
+        held = self._streams[stream]
+        if stream.can_cut:
+            return _common_depth(held, path)
+        untouched = stream.length == _count_tokens(held)
+        return len(held) if untouched and held == path[: len(held)] else 0
+
+    def _save(self, stream: Stream, path: Path) -> None:
+        """Keep the stream's state where it cannot go back by cutting.
+
+        Nowhere else, although it would spare an empty stream the system: llama.cpp leaves out of a state what
+        a sliding window no longer sees, so that the rest is restored into other cells: other last bits.
+        """
+        if stream.can_cut or path in self._states:
+            return
+        mark = stream.mark()
+        self._states[path] = mark
+        self._state_bytes += mark.size
+        while self._state_bytes > MAX_STATE_BYTES and len(self._states) > LEAST_STATES:
+            self._state_bytes -= self._states.popitem(last=False)[1].size
+
+
+def _path(segments: Sequence[Tokens]) -> Path:
+    return tuple(segment.tobytes() for segment in segments if len(segment))
+
+
+def _common_depth(first: Path, second: Path) -> int:
+    """How many leading segments are the same."""
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _count_tokens(path: Path) -> int:
+    return sum(map(len, path)) // _TOKEN_BYTES

@@ -1,0 +1,193 @@
+"""The prefix cache behind the engine's door: what it saves, and that it never changes a bit of an answer."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semif_adapter import prefix_cache
+from semif_adapter.contract import Layout, Readout, Result
+from semif_adapter.engine import Engine
+from semif_adapter.errors import EngineError
+from semif_adapter.llama import BATCH_TOKENS
+from semif_adapter.question import OptionText, Question
+from semif_adapter.settings import Settings
+
+CONTEXT = 1280
+SUFFIX = 13
+"""Tokens of the last segment: the ChatML template hands over to the assistant, a byte a token."""
+SYSTEM: dict[Readout, int] = {"letters": 58, "text": 39}
+"""Tokens of the first segment."""
+SPOILED = "~"
+
+Fresh = Callable[..., AbstractContextManager[Engine]]
+Alone = Callable[[Layout, str, int], tuple[float, ...]]
+Request = tuple[Layout, str, tuple[int, ...]]
+
+QUESTIONS = (
+    ("Is the lamp on?", ("yes", "no", "yes and no")),
+    ("Which room is it in? " * 6, ("hall", "kitchen")),
+    ("Who switched it off? " * 25, ("me", "a guest", "the cat", "a")),
+)
+STATES = ("", "on", "The lamp. " * 12, *("x" * (BATCH_TOKENS + more) for more in (-3, -2, -1, 0, 1, 2)))
+KINDS = list(itertools.product(("qwen3", "gemma3", "qwen35"), ("letters", "text")))
+
+
+def ask(state: str, number: int = 0) -> Question:
+    text, options = QUESTIONS[number]
+    return Question(str(number), state, text, tuple(OptionText(o, o, o) for o in options), "decision")
+
+
+def computed(result: Result) -> int:
+    return result.input_tokens - result.cached_tokens
+
+
+@pytest.fixture(params=KINDS, ids="-".join)
+def kind(request: pytest.FixtureRequest) -> tuple[str, Readout]:
+    pair: tuple[str, Readout] = request.param
+    return pair
+
+
+@pytest.fixture
+def fresh(kind: tuple[str, Readout], tiny_gguf: Callable[..., Path], library_dir: Path) -> Fresh:
+    """Opens an engine that nothing was asked yet, closed at the end of its block."""
+    architecture, readout = kind
+    path = tiny_gguf(architecture=architecture, spoiled=SPOILED)
+
+    @contextmanager
+    def opened(streams: int = 2) -> Iterator[Engine]:
+        engine = Engine.load(
+            Settings(
+                gguf=path,
+                library_dir=library_dir,
+                readout=readout,
+                threads=1,
+                context_tokens=CONTEXT,
+                streams=streams,
+            )
+        )
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    return opened
+
+
+requests = st.tuples(
+    st.sampled_from(("schema-first", "state-first")),
+    st.sampled_from((*STATES, SPOILED)),
+    st.lists(st.integers(0, len(QUESTIONS) - 1), min_size=1, max_size=3).map(tuple),
+)
+
+
+@pytest.fixture
+def alone(fresh: Fresh) -> Alone:
+    """What a fresh engine answers to one question, asked alone."""
+
+    @cache
+    def logits(layout: Layout, state: str, number: int) -> tuple[float, ...]:
+        with fresh() as engine:
+            return engine.score([ask(state, number)], layout)[0][0].option_logits
+
+    return logits
+
+
+@given(schedule=st.lists(requests, min_size=1, max_size=8), streams=st.integers(2, 4))
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
+    fresh: Fresh, alone: Alone, schedule: list[Request], streams: int
+) -> None:
+    with fresh(streams) as engine:
+        for layout, state, numbers in schedule:
+            questions = [ask(state, number) for number in numbers]
+            if state == SPOILED:
+                with suppress(EngineError):  # the sliding window may have passed the NaN
+                    engine.score(questions, layout)
+                continue
+            bound = engine.check(questions, layout)
+            results, timing = engine.score(questions, layout)
+            for number, result in zip(numbers, results, strict=True):
+                assert result.option_logits == alone(layout, state, number)
+                assert SUFFIX <= computed(result) <= result.input_tokens
+            assert 0 <= timing.prefix_cached_tokens <= timing.prefix_tokens
+            assert sum(map(computed, results)) <= bound
+            [again], _ = engine.score(questions[-1:], layout)
+            assert again.option_logits == results[-1].option_logits
+            assert computed(again) == SUFFIX
+
+
+def score(engine: Engine, layout: Layout, state: str, number: int = 0) -> Result:
+    return engine.score([ask(state, number)], layout)[0][0]
+
+
+def test_what_was_there_before_is_not_computed_again(fresh: Fresh, kind: tuple[str, Readout]) -> None:
+    """The models have one token per byte, and a state-first prompt two line feeds behind the state."""
+    architecture, readout = kind
+    system = SYSTEM[readout]
+    with fresh() as engine:
+        assert score(engine, "schema-first", "The lamp is on.", 1).cached_tokens in (0, system)
+        other = score(engine, "schema-first", "It is off.", 1)
+        assert computed(other) == len("It is off.") + SUFFIX
+        assert computed(score(engine, "schema-first", "It is off.", 1)) == SUFFIX
+
+        first = score(engine, "state-first", STATES[2])
+        assert first.cached_tokens == system
+        schema = first.input_tokens - system - len(STATES[2] + "\n\n") - SUFFIX
+        assert computed(score(engine, "state-first", STATES[2])) == SUFFIX
+        score(engine, "state-first", STATES[2], 1)
+        third = score(engine, "state-first", STATES[2])
+        assert computed(third) == (SUFFIX if architecture == "qwen35" else schema + SUFFIX)
+
+
+def test_questions_over_one_state_compute_it_once_and_not_again(fresh: Fresh) -> None:
+    with fresh() as engine:
+        questions = [ask(STATES[2], number) for number in range(3)]
+        results, timing = engine.score(questions, "state-first")
+        assert [result.cached_tokens for result in results[1:]] == [timing.prefix_tokens] * 2
+        again, repeated = engine.score(questions, "state-first")
+        assert repeated.prefix_cached_tokens == repeated.prefix_tokens == timing.prefix_tokens
+        assert min(result.cached_tokens for result in again) >= timing.prefix_tokens
+
+
+def test_the_prefix_used_least_recently_makes_room(fresh: Fresh, kind: tuple[str, Readout]) -> None:
+    """Two streams hold two prefixes. A hybrid model goes back to saved states, of which many fit."""
+    architecture, readout = kind
+    with fresh(streams=2) as engine:
+        for number in (0, 1, 0, 2):
+            score(engine, "schema-first", "on", number)
+        kept = score(engine, "schema-first", "off", 0)
+        assert computed(kept) == len("off") + SUFFIX
+        gone = score(engine, "schema-first", "off", 1)
+        hybrid = architecture == "qwen35"
+        assert gone.cached_tokens == (gone.input_tokens - len("off") - SUFFIX if hybrid else SYSTEM[readout])
+
+
+def test_nothing_is_taken_from_the_cache_after_a_fault(fresh: Fresh, kind: tuple[str, Readout]) -> None:
+    with fresh() as engine:
+        before = score(engine, "schema-first", "on")
+        with pytest.raises(EngineError):
+            score(engine, "schema-first", f"on {SPOILED}")
+        after = score(engine, "schema-first", "on")
+        assert after.cached_tokens == 0
+        assert after.option_logits == before.option_logits
+
+
+def test_saved_states_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    """The oldest go first, and the prefix in use is not among them: each request still finds its schema."""
+    monkeypatch.setattr(prefix_cache, "MAX_STATE_BYTES", 1)
+    engine = load_engine(tiny_gguf(architecture="qwen35"), readout="letters", context_tokens=CONTEXT)
+    score(engine, "schema-first", "on", 1)
+    for number in range(3 * prefix_cache.LEAST_STATES):
+        state = f"state {number}"
+        assert computed(score(engine, "schema-first", state, 1)) == len(state) + SUFFIX
+    assert computed(score(engine, "schema-first", "on", 1)) == len("on") + SUFFIX
