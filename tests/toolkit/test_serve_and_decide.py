@@ -1,13 +1,8 @@
 """`semif serve` and `semif decide --url`: the real command lines over real HTTP, on the embedded model."""
 
-import http.client
 import json
-import os
-import signal
 import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,53 +12,20 @@ from click.testing import CliRunner
 
 from semif.cli import main
 from semif.project import project_root
+from tests.serving import SEMIF, free_port, serving
 
 SYSTEM_ONE = project_root() / "examples" / "systemone.json"
 EXAMPLES = sorted(set((project_root() / "examples").glob("*.json")) - {SYSTEM_ONE})
-SEMIF = [sys.executable, "-m", "semif"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def is_ready(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", "/ping")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
 
 
 @pytest.fixture(scope="module")
 def url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The embedded model, served as a person would; a clean end on SIGTERM is part of the deal."""
-    port = free_port()
+    """The embedded model, served as a person would."""
     log = tmp_path_factory.mktemp("serve") / "log"
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            [*SEMIF, "serve", "embedded", "--port", str(port)],
-            # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
-            env={**os.environ, "SEMIF_STREAMS": "2", "SEMIF_PROJECT": str(project_root())},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        while not is_ready(port):
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.send_signal(signal.SIGTERM)
-        status = server.wait(60)
-    assert status == 0, log.read_text()
-    assert f"semif decide --url http://127.0.0.1:{port}" in log.read_text()
+    # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
+    with serving(log, SEMIF_PROJECT=str(project_root())) as served:
+        yield served
+    assert f"semif decide --url {served}" in log.read_text()
 
 
 def decide(*arguments: str, text: str | None = None) -> tuple[int, str, str]:

@@ -1,20 +1,14 @@
 """System One's own clients against `semif serve embedded`: the conformance suite and the official SDK."""
 
-import http.client
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from jevcompat.checks import CASES
 from jevcompat.runner import Report, run
 from typesafe_sdk import Choice, Noul, RetryPolicy, Score, TypeSafeAuthenticationError, TypeSafeClient
+
+from tests.serving import serving
 
 KEY = "a-key-for-tests"
 # Long enough for the SDK to compress it.
@@ -30,50 +24,21 @@ ONE_OF_TWO = {"auth.bearer", "auth.ignored-when-off"}
 """Each applies where the other does not."""
 
 
-@contextmanager
-def serving(log: Path, **variables: str) -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "semif", "serve", "embedded", "--port", str(port)],
-            # The longest deadline: a busy machine is no finding about conformance.
-            env=os.environ | {"SEMIF_STREAMS": "2", "SEMIF_DEADLINE_SECONDS": "600"} | variables,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        while not is_ready(port):
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 0, log.read_text()
-
-
-def is_ready(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", "/ping")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
+PATIENT = {"SEMIF_DEADLINE_SECONDS": "600"}
+"""A long deadline: a busy machine is no finding about conformance."""
 
 
 @pytest.fixture(scope="module")
 def locked(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("serve") / "log"
-    with serving(log, SEMIF_API_KEY=KEY) as url:
+    with serving(log, SEMIF_API_KEY=KEY, **PATIENT) as url:
         yield url
     assert KEY not in log.read_text()
 
 
 @pytest.fixture(scope="module")
 def open_to_all(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("serve") / "log") as url:
+    with serving(tmp_path_factory.mktemp("serve") / "log", **PATIENT) as url:
         yield url
 
 
