@@ -240,7 +240,9 @@ class Worker:
         if self.state in ("failed", state) or (self.state == "draining" and state != "failed"):
             return
         self.state = state
-        logger.info("state: %s", state)
+        # What is ready: the build, the devices, the layers on GPUs and what the self-test found.
+        fields = {"model": self._engine.info.model_dump()} if state == "ready" and self._engine else {}
+        logger.info("state: %s", state, extra={"fields": fields})
 
     # On the engine's thread.
 

@@ -287,6 +287,8 @@ def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
     messages = [line["message"] for line in lines]
     assert messages[0].startswith("model: ")
     assert messages[1:] == ["state: ready", "request", "state: draining"]
+    ready = lines[1]["model"]
+    assert (ready["invariant"], ready["gpu_layers"], ready["llama_cpp_build"]) == (True, 0, "b0")
     assert (lines[2]["path"], lines[2]["status"]) == ("/invocations", 400)
 
 
