@@ -177,8 +177,7 @@ class Engine:
         for tasks in groups:
             shared = shared_prefix(tasks)
             prefill_started = perf_counter()
-            # Nothing is held that is there: it would cut off what a repeated request finds behind it.
-            computed = 0 if self._prefixes.has(shared) else self._prefixes.hold(shared)[1]
+            computed = self._prefixes.hold(shared)[1] if shared else 0
             prefill_seconds += perf_counter() - prefill_started
             prefix_tokens += sum(map(len, shared))
             prefix_computed += computed

@@ -55,11 +55,6 @@ class PrefixCache:
                 self._states.move_to_end(path[:end])
         return stream, computed
 
-    def has(self, segments: Sequence[Tokens]) -> bool:
-        """Whether `hold` would compute nothing."""
-        path = _path(segments)
-        return max(self._choose(path)[1:]) == len(path)
-
     def drop(self) -> None:
         """Forget everything."""
         for stream in self._streams:

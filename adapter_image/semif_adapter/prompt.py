@@ -1,7 +1,8 @@
 """From a decision to tokens: the prompt's text, its two layouts, and the fixed places where it is cut.
 
-A prompt is four segments: the *system* (all that the template puts before the user's words), the *schema*
-(question and, for letters, the options), the *state*, and the *suffix* (the template hands over).
+A prompt is three segments: the *system* (all that the template puts before the user's words), then the
+*schema* (question and, for letters, the options) and the *state* in the layout's order, the last of them with
+the *suffix* (the template hands over): what comes behind a shared prefix takes one forward pass.
 Only the template's own segments are parsed for control tokens; the caller's words never are, so no text can
 end its turn or speak as the assistant, and none has to be refused or changed.
 """
@@ -24,7 +25,7 @@ SYSTEM_TEXT: dict[Readout, str] = {
 }
 """Short on purpose: every token is paid for with every decision."""
 
-PROMPT_REVISION = 1
+PROMPT_REVISION = 2
 """Raised with every change to the words or the cuts below, as part of `prompt_version`."""
 
 
@@ -100,12 +101,11 @@ class PromptWriter:
             if text not in known:
                 known[text] = self._tokenize_words(text, question.path)
         first, second = (known[text] for text in words)
-        schema_segment = first if layout == "schema-first" else second
         return Prompt(
-            segments=(self._system, first, second, self._suffix),
+            segments=(self._system, first, np.concatenate([second, self._suffix])),
             text=self._template.head + "".join(words) + self._template.tail,
             version=f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}",
-            schema_tokens=len(schema_segment),
+            schema_tokens=len(first if layout == "schema-first" else second),
         )
 
     def _tokenize_words(self, text: str, path: str) -> Tokens:

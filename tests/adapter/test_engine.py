@@ -11,6 +11,7 @@ from semif_adapter.engine import Engine
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.manifest import MANIFEST_FILE, Member, ModelManifest, PromptSpec
 from semif_adapter.model_files import find_model
+from semif_adapter.prompt import PROMPT_REVISION
 from semif_adapter.question import OptionText, Question
 from semif_adapter.settings import Settings
 
@@ -88,7 +89,7 @@ def test_a_result_says_what_was_asked_and_by_whom(engine: Engine) -> None:
     assert (result.id, result.option_ids) == ("Which", ("track_order", "cancel", "x"))
     assert abs(sum(result.probabilities) - 1) < 1e-6
     assert result.model == engine.info
-    assert result.prompt_version == f"chat-{result.readout}-schema-first-1"
+    assert result.prompt_version == f"chat-{result.readout}-schema-first-{PROMPT_REVISION}"
     if result.readout == "letters":
         assert result.allowed_token_mass is not None
         assert 0 < result.allowed_token_mass < 1
@@ -147,7 +148,7 @@ def test_where_the_labels_run_out_the_options_words_answer(
     assert [result.option_logits for result in together] == [result.option_logits for result in alone]
     [by_text], _ = text.score([many], "state-first")
     assert together[1].option_logits == by_text.option_logits
-    assert together[1].prompt_version == "chat-text-state-first-1"
+    assert together[1].prompt_version == f"chat-text-state-first-{PROMPT_REVISION}"
     computed = sum(result.input_tokens - result.cached_tokens for result in together)
     assert engine.check([few, many, fitting], "state-first") >= computed > shared.prefix_tokens
 
@@ -306,7 +307,7 @@ def test_the_manifest_names_the_model_and_how_to_ask_it(
     assert (info.sha256, info.quantization) == (manifest.gguf.sha256, "F32")
     assert (info.backend, info.gpu_layers, info.threads) == ("CPU", 0, 1)
     assert info.context_tokens == 4096  # what the model was trained with is less than asked for
-    assert (result.readout, result.prompt_version) == ("text", "plain-text-schema-first-1")
+    assert (result.readout, result.prompt_version) == ("text", f"plain-text-schema-first-{PROMPT_REVISION}")
 
 
 def test_the_embedded_model_finds_the_obvious_intent(

@@ -62,17 +62,17 @@ def test_the_two_layouts_differ_in_order_and_name_only(model: Model) -> None:
     tail = "<|im_end|>\n<|im_start|>assistant\n"
     assert schema_first.text == f"{head}q\nA. a\nB. B side\n\ns{tail}"
     assert state_first.text == f"{head}s\n\nq\nA. a\nB. B side{tail}"
-    assert schema_first.version == "chat-letters-schema-first-1"
-    assert state_first.version == "chat-letters-state-first-1"
+    assert schema_first.version == "chat-letters-schema-first-2"
+    assert state_first.version == "chat-letters-state-first-2"
 
 
-def test_prompts_about_one_state_share_their_first_two_segments(model: Model) -> None:
+def test_prompts_about_one_state_share_all_but_their_last_segment(model: Model) -> None:
     first, second = (
         writer(model).write(asked(question=question), "state-first", "AB").segments
         for question in ("one?", "another question?")
     )
 
-    assert [np.array_equal(a, b) for a, b in zip(first, second, strict=True)] == [True, True, False, True]
+    assert [np.array_equal(a, b) for a, b in zip(first, second, strict=True)] == [True, True, False]
 
 
 @pytest.mark.parametrize("layout", ["schema-first", "state-first"])
@@ -88,8 +88,6 @@ def test_no_text_makes_a_mark_of_the_template(model: Model, layout: str, words: 
 
     turn = ["<|im_start|>", "<|im_end|>"]
     assert control_tokens(model, prompt) == [*turn, *turn, "<|im_start|>", "<think>", "</think>"]
-    for words_segment in prompt.segments[1:3]:
-        assert _bytes(model, words_segment.tolist()) in prompt.text.encode()
     assert _bytes(model, np.concatenate(prompt.segments).tolist()) == prompt.text.encode()
     assert max(template.continuation(question.options[0], "decision")) < 256
 
