@@ -7,8 +7,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from semif.errors import SemifError
-from semif.instances import CUDA_MAJOR, Accelerator
+from semif.instances import Accelerator
 from semif.pins import ImageRef
+from semif.placement import CUDA_MAJOR
 from semif.project import project_root
 from semif.toml_file import read_toml
 
@@ -61,6 +62,6 @@ def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
     if accelerator == "cuda" and image.cuda_major != CUDA_MAJOR:
         raise SemifError(
             f"{path}: cuda.cuda_major = {image.cuda_major}, the known host images have drivers for CUDA "
-            f"{CUDA_MAJOR}; pin a base for that, or add the host images of another to semif/instances.py"
+            f"{CUDA_MAJOR}; pin a base for that, or add the host images of another to semif/placement.py"
         )
     return ImageRef(image.repository, image.digest)

@@ -1,31 +1,19 @@
-"""What a SageMaker instance type can run: the rules of placement, shared by environment files and constructs.
+"""What a SageMaker instance type is: processor, memory, GPUs and disk, from the table `instance_types.csv`.
 
-Sources: the families are those of botocore's `ProductionVariantInstanceType` (a test compares them); which
-family has which processor is EC2's instance type naming; CUDA 13 no longer supports GPUs before Turing, which
-rules out p2 and p3; the AMI names and their CUDA generation are SageMaker's `InferenceAmiVersion`.
+The table names its sources. Which accelerator a type is follows from it: GPUs make CUDA, Arm makes Graviton.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Literal
+
+from semif.toml_file import shown
 
 Accelerator = Literal["cpu", "graviton", "cuda"]
 """What the container's llama.cpp runs on: x86 cores, Arm cores, or an NVIDIA GPU beside x86 cores."""
 
-# fmt: off
-_FAMILIES: dict[Accelerator, tuple[str, ...]] = {
-    "cpu": (
-        "t2", "m4", "m5", "m5d", "m6i", "m7i", "c4", "c5", "c5d", "c6i", "c6in", "c7i",
-        "r5", "r5d", "r6i", "r7i",
-    ),
-    "graviton": (
-        "m6g", "m6gd", "m8g", "c6g", "c6gd", "c6gn", "c7g", "c8g", "r6g", "r6gd", "r7gd", "r8g",
-    ),
-    "cuda": (
-        "g4dn", "g5", "g6", "g6e", "g7", "g7e", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300",
-    ),
-}
-# fmt: on
 UNSUPPORTED_FAMILIES = {
     "p2": "its GPU is older than Turing, which CUDA 13 no longer supports",
     "p3": "its GPU is older than Turing, which CUDA 13 no longer supports",
@@ -37,80 +25,89 @@ UNSUPPORTED_FAMILIES = {
     "trn2": "llama.cpp does not run on Trainium",
     "dl1": "llama.cpp does not run on Gaudi",
 }
-ACCELERATOR_OF_FAMILY: dict[str, Accelerator] = {
-    family: accelerator for accelerator, families in _FAMILIES.items() for family in families
-}
+"""Families of SageMaker hosting that the table leaves out, each with the reason."""
 
-CUDA_MAJOR = 13
-CUDA_AMI_VERSIONS = ("al2023-ami-sagemaker-inference-gpu-4-1",)
-"""Host images whose NVIDIA driver runs the CUDA 13 of the published llama.cpp image. With the default host
-image of g4dn and g5 the container does not start, or silently runs on the CPU."""
-
-MAX_POOLS = 5
-_INSTANCE_TYPE = re.compile(r"ml\.([a-z0-9-]+)\.(?:medium|large|[0-9]*xlarge)")
+_MIB = 1024 * 1024
 
 
-def accelerator_of(instance_type: str) -> Accelerator:
-    """The accelerator of a SageMaker instance type such as `ml.c6i.8xlarge`.
+@dataclass(frozen=True)
+class InstanceType:
+    """One row of the table."""
 
-    Raises ValueError, with the reason, for anything that is no instance type or that llama.cpp cannot use.
-    """
-    match = _INSTANCE_TYPE.fullmatch(instance_type)
-    if match is None:
-        raise ValueError(
-            f"{instance_type!r} is not an instance type, write ml.FAMILY.SIZE, as in ml.c6i.8xlarge"
+    name: str
+    """As SageMaker has it: `ml.c6i.large`."""
+    architecture: Literal["x86_64", "arm64"]
+    vcpus: int
+    memory_bytes: int
+    gpus: int
+    gpu_memory_bytes: int
+    """Of all its GPUs together."""
+    local_disk_gb: int
+    """NVMe disks of its own; 0: it has none and takes a volume."""
+
+    @property
+    def family(self) -> str:
+        """`c6i` of `ml.c6i.large`."""
+        return self.name.split(".")[1]
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """What llama.cpp runs on there."""
+        if self.gpus:
+            return "cuda"
+        return "graviton" if self.architecture == "arm64" else "cpu"
+
+    @property
+    def takes_volume(self) -> bool:
+        """Whether SageMaker attaches a volume, whose size and key may be chosen.
+
+        A type with disks of its own uses those, encrypted by their own hardware, and CreateEndpointConfig
+        refuses a KMS key for it (SageMaker's API reference, `KmsKeyId`).
+        """
+        return not self.local_disk_gb
+
+
+@cache
+def instance_types() -> dict[str, InstanceType]:
+    """Every type that can be used, by name."""
+    text = (files("semif") / "instance_types.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    found = (
+        InstanceType(
+            name=row["instance_type"],
+            architecture="arm64" if row["architecture"] == "arm64" else "x86_64",
+            vcpus=int(row["vcpus"]),
+            memory_bytes=int(row["memory_mib"]) * _MIB,
+            gpus=int(row["gpus"]),
+            gpu_memory_bytes=int(row["gpu_memory_mib"]) * _MIB,
+            local_disk_gb=int(row["local_disk_gb"]),
         )
-    family = match[1]
-    if family in UNSUPPORTED_FAMILIES:
-        raise ValueError(f"{instance_type} cannot serve these models: {UNSUPPORTED_FAMILIES[family]}")
-    if family not in ACCELERATOR_OF_FAMILY:
-        known = ", ".join(ACCELERATOR_OF_FAMILY)
-        raise ValueError(f"{instance_type} is of no known instance family, known are {known}")
-    return ACCELERATOR_OF_FAMILY[family]
+        for row in rows
+    )
+    return {instance.name: instance for instance in found}
 
 
-def placement_problems(
-    *,
-    instance_type: str | None,
-    instance_pool: Sequence[str] | None,
-    provision_timeout_seconds: int | None,
-    inference_ami_version: str | None,
-) -> Iterator[str]:
-    """What is wrong with where a variant is to be placed, one line for each problem; nothing if all is well.
+def instance_type(name: str) -> InstanceType:
+    """The type `name`, such as `ml.c6i.8xlarge`.
 
-    `instance_pool` holds instance types in order of preference. Its types must share one accelerator, because
-    all of them run the same image.
+    Raises ValueError, with the reason and the known names, for anything that the table does not hold.
     """
-    if (instance_type is None) == (instance_pool is None):
-        given = "neither" if instance_type is None else "both"
-        yield f"exactly one of instance_type and instance_pool is needed, got {given}"
-    if provision_timeout_seconds is not None:
-        if instance_pool is None:
-            yield "provision_timeout_seconds goes with instance_pool only: it is when the next pool is tried"
-        if not 300 <= provision_timeout_seconds <= 3600:
-            yield f"provision_timeout_seconds = {provision_timeout_seconds}: allowed are 300 to 3600"
-    if instance_pool is not None:
-        if not 1 <= len(instance_pool) <= MAX_POOLS:
-            yield f"instance_pool holds {len(instance_pool)} types, allowed are 1 to {MAX_POOLS}"
-        if len(set(instance_pool)) != len(instance_pool):
-            yield f"instance_pool = {list(instance_pool)}: name each type once, its place is its priority"
-    types = [*([instance_type] if instance_type else ()), *(instance_pool or ())]
-    yield from _accelerator_problems(types, inference_ami_version)
+    table = instance_types()
+    if name in table:
+        return table[name]
+    prefix, _, rest = name.partition(".")
+    family, _, size = rest.partition(".")
+    if prefix != "ml" or not family or not size:
+        raise ValueError(f"{shown(name)} is not an instance type, write ml.FAMILY.SIZE, as in ml.c6i.8xlarge")
+    if family in UNSUPPORTED_FAMILIES:
+        raise ValueError(f"{shown(name)} cannot serve these models: {UNSUPPORTED_FAMILIES[family]}")
+    relatives = [known for known in table if known.startswith(f"ml.{family}.")]
+    if relatives:
+        raise ValueError(f"{shown(name)} is not known, of family {family} there are {', '.join(relatives)}")
+    families = dict.fromkeys(known.family for known in table.values())
+    raise ValueError(f"{shown(name)} is of no known instance family, known are {', '.join(families)}")
 
 
-def _accelerator_problems(types: Sequence[str], inference_ami_version: str | None) -> Iterator[str]:
-    accelerators: dict[Accelerator, str] = {}
-    for instance_type in types:
-        try:
-            accelerators.setdefault(accelerator_of(instance_type), instance_type)
-        except ValueError as error:
-            yield str(error)
-    if len(accelerators) > 1:
-        mixed = ", ".join(f"{instance_type} ({kind})" for kind, instance_type in accelerators.items())
-        yield f"the instance types mix accelerators: {mixed}; all run the same image, keep to one"
-    elif "cuda" in accelerators and inference_ami_version not in CUDA_AMI_VERSIONS:
-        allowed = " or ".join(CUDA_AMI_VERSIONS)
-        given = "missing" if inference_ami_version is None else repr(inference_ami_version)
-        yield f"inference_ami_version is {given}: a driver for CUDA {CUDA_MAJOR} is needed, use {allowed}"
-    elif accelerators and "cuda" not in accelerators and inference_ami_version is not None:
-        yield f"inference_ami_version = {inference_ami_version!r}: only GPU instances take one, remove it"
+def accelerator_of(name: str) -> Accelerator:
+    """The accelerator of the instance type `name`. Raises ValueError as `instance_type` does."""
+    return instance_type(name).accelerator

@@ -23,7 +23,8 @@ from pydantic import (
     model_validator,
 )
 
-from semif.environment import AccountId, Environment, EnvironmentName, Kind, Region, environments_folder
+from semif.environment import Environment, environments_folder
+from semif.environment_tables import AccountId, EnvironmentName, Kind, Region
 from semif.errors import ProblemsError, SemifError, problems_of
 from semif.pins import ImageRef
 from semif.regional_image import regional_image

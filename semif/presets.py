@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from semif.errors import SemifError
 from semif.pins import ModelPin
@@ -28,6 +28,9 @@ class Preset(BaseModel):
     quantization: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]+$", max_length=20)]
     model: ModelPin
     prompt: PromptSpec
+    context_bytes_per_token: Annotated[int, Field(ge=1, le=16_777_216)] | None = None
+    """Keys and values of one token, in 16-bit floats: layers with full attention x KV heads x (key length +
+    value length) x 2. Says whether a context fits an instance; None: that is not checked."""
 
     def manifest(self) -> ModelManifest:
         """The archive's manifest, from the preset alone: its SHA-256 is known before any download."""

@@ -28,9 +28,9 @@ from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import BATCH_TOKENS, Context, Model
 from semif_adapter.manifest import PromptSpec
-from semif_adapter.memory import cache_bytes, check_memory
+from semif_adapter.memory import MAX_STATE_BYTES, cache_bytes, check_memory
 from semif_adapter.model_files import ModelFile, find_model
-from semif_adapter.prefix_cache import MAX_STATE_BYTES, PrefixCache
+from semif_adapter.prefix_cache import PrefixCache
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
 from semif_adapter.question import OptionText, Question
 from semif_adapter.readout import Numbers, find_labels, read_continuations, read_letters, softmax

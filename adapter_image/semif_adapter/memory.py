@@ -8,6 +8,8 @@ from semif_adapter.errors import StartupError
 
 CACHE_BYTES_PER_VALUE = 2
 """Keys and values are kept as 16-bit floats, llama.cpp's default."""
+MAX_STATE_BYTES = 512 * 1024 * 1024
+"""Most memory of the saved states; one of a hybrid 4B model takes some 50 MB."""
 
 
 def cache_bytes(metadata: Callable[[str], str | None], tokens: int) -> int:

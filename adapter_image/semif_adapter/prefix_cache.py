@@ -10,10 +10,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from semif_adapter.llama import Tokens
+from semif_adapter.memory import MAX_STATE_BYTES
 from semif_adapter.streams import Mark, Stream
 
-MAX_STATE_BYTES = 512 * 1024 * 1024
-"""Most memory of the saved states; one of a hybrid 4B model takes some 50 MB."""
 LEAST_STATES = 8
 """So many stay whatever they take: more than one request goes back to."""
 _SYSTEM = 1  # a path of the system alone

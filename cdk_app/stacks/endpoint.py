@@ -42,14 +42,14 @@ class EndpointStack(Stack):
         endpoint = ModelEndpoint(
             self,
             "Endpoint",
-            container_startup_health_check_timeout_seconds=table.startup_timeout_seconds,
+            container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
             endpoint_name=environment.endpoint_name,
             inference_ami_version=table.inference_ami_version,
             initial_instance_count=table.initial_instance_count,
             instance_pool=table.instance_pool,
             instance_type=table.instance_type,
             model=model,
-            model_data_download_timeout_seconds=table.model_download_timeout_seconds,
+            model_data_download_timeout_seconds=environment.model_download_timeout_seconds,
             provision_timeout_seconds=table.provision_timeout_seconds,
         )
         CfnOutput(self, "EndpointName", value=endpoint.endpoint_name)

@@ -9,7 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import ProblemsError
-from semif.instances import placement_problems
+from semif.placement import placement_problems
 from semif_constructs.served_model import ServedModel
 
 VARIANT_NAME = "AllTraffic"

@@ -1,0 +1,71 @@
+"""What can be wrong with an environment file across its keys, each in a line of its own."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from semif.instances import accelerator_of
+from semif.placement import placement_problems
+from semif.presets import preset_names
+from semif.text_variables import name_problems
+from semif.toml_file import shown
+
+FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_name")
+"""Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
+
+
+def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong across keys, found on the raw tables: also where a key alone is wrong already."""
+    preset = _typed(_table(tables, "model"), "preset", str)
+    if preset and preset not in (known := preset_names()):
+        yield f"model.preset: there is no preset {shown(preset)}, known are {', '.join(known)}"
+    if tables.get("kind") == "text" and "adapter" in tables:
+        yield "[adapter] does not go with kind = 'text': the published container is set with [text]"
+    if tables.get("kind") == "decision" and "text" in tables:
+        yield "[text] does not go with kind = 'decision': our adapter is set with [adapter]"
+    yield from name_problems(_table(tables, "text"))
+    adapter = _table(tables, "adapter")
+    for key in FIXED_SETTINGS:
+        if key in adapter:
+            yield f"adapter.{key} is not a known key: the deployment fixes it"
+    if "api_key" in adapter:
+        yield "adapter.api_key is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
+    endpoint = _table(tables, "endpoint")
+    pool = _typed(endpoint, "instance_pool", list)
+    types = [item for item in pool if isinstance(item, str)] if pool is not None else None
+    placement = {
+        "instance_type": _typed(endpoint, "instance_type", str),
+        "instance_pool": types,
+        "provision_timeout_seconds": _typed(endpoint, "provision_timeout_seconds", int),
+        "inference_ami_version": _typed(endpoint, "inference_ami_version", str),
+    }
+    if endpoint:
+        yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
+    yield from _gpu_layer_problems(adapter, [*(types or ()), *filter(None, [placement["instance_type"]])])
+
+
+def _gpu_layer_problems(adapter: Mapping[str, Any], types: list[str]) -> Iterator[str]:
+    layers = adapter.get("gpu_layers")
+    if layers is None:
+        return
+    for instance_type in types:
+        try:
+            on_gpu = accelerator_of(instance_type) == "cuda"
+        except ValueError:  # reported as a problem of the endpoint table
+            continue
+        if on_gpu and layers == 0:
+            yield f"adapter.gpu_layers = 0: {instance_type} has a GPU that would idle; use -1 for all layers"
+            return
+        if not on_gpu and layers != 0:
+            yield f"adapter.gpu_layers = {layers!r}: {instance_type} has no GPU, remove it"
+            return
+
+
+def _table(tables: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = tables.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _typed(table: Mapping[str, Any], key: str, kind: type) -> Any:
+    """The value where it has the type; a wrong type is reported by the table itself."""
+    value = table.get(key)
+    return value if isinstance(value, kind) and not isinstance(value, bool) else None

@@ -1,0 +1,135 @@
+"""The tables of an environment file, as types; what holds across them is in environment_problems.py."""
+
+import re
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+
+from semif.placement import MAX_VOLUME_GB
+from semif.toml_file import shown
+
+
+def _written_as(pattern: str, allowed: str) -> tuple[AfterValidator, WithJsonSchema]:
+    """For text of this form; `allowed` is how people are told, and not by the pattern."""
+    form = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not form.fullmatch(text):
+            raise ValueError(f"{shown(text)} must be {allowed}")
+        return text
+
+    return AfterValidator(check), WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+EnvironmentName = Annotated[
+    str,
+    StringConstraints(max_length=40),
+    *_written_as(
+        "[a-z][a-z0-9]*(-[a-z0-9]+)*",
+        "lower-case letters and digits, in words with single hyphens between, a letter first",
+    ),
+]
+"""Part of the names of stacks (`Semif-NAME-…`) and of the endpoint (`semif-NAME`, at most 63 characters)."""
+AccountId = Annotated[str, *_written_as("[0-9]{12}", "12 digits in quotes")]
+Region = Annotated[str, *_written_as("[a-z]{2,4}(-[a-z]+)+-[0-9]", "a region's name, such as eu-central-1")]
+VpcId = Annotated[str, *_written_as("vpc-[0-9a-f]{8,17}", "a VPC's id, such as vpc-0123456789abcdef0")]
+SubnetId = Annotated[str, *_written_as("subnet-[0-9a-f]{8,17}", "an id such as subnet-0123456789abcdef0")]
+SecurityGroupId = Annotated[str, *_written_as("sg-[0-9a-f]{8,17}", "an id such as sg-0123456789abcdef0")]
+KeyArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]{1,64}",
+        "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID; an alias can be moved to another key",
+    ),
+]
+PolicyArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[!-~]{1,512}",
+        "the ARN of a managed policy, arn:aws:iam::ACCOUNT:policy/NAME",
+    ),
+]
+TagKey = Annotated[
+    str,
+    *_written_as(
+        "(?!aws:|semif:)[A-Za-z0-9 _.:/=+@-]{1,128}",
+        "1 to 128 letters, digits, spaces and _.:/=+-@, not beginning with aws: or semif:",
+    ),
+]
+TagValue = Annotated[
+    str, *_written_as("[A-Za-z0-9 _.:/=+@-]{0,256}", "up to 256 letters, digits, spaces and _.:/=+-@")
+]
+TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
+Kind = Literal["decision", "text"]
+"""What answers: our adapter with decisions, or the published container with chat completions."""
+
+
+def _at_least_one(count: int) -> int:
+    if count < 1:
+        raise ValueError(
+            f"{count} instances are not possible: scaling to zero needs inference components, "
+            "a variant keeps at least 1"
+        )
+    return count
+
+
+InstanceCount = Annotated[int, AfterValidator(_at_least_one), Field(json_schema_extra={"minimum": 1})]
+
+
+class Table(BaseModel):
+    """Base of every table of the file: immutable, nothing coerced, nothing unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class ModelTable(Table):
+    """`[model]`: which preset of `models/` is served."""
+
+    preset: Annotated[str, StringConstraints(min_length=1)]
+    """A file of models/, without its ending."""
+
+
+class EndpointTable(Table):
+    """`[endpoint]`: where it runs. Exactly one of instance_type and instance_pool."""
+
+    instance_type: str | None = None
+    """The instance type, such as ml.c6i.8xlarge."""
+    instance_pool: list[str] | None = None
+    """One to five instance types in order of preference: a fallback for placement, not load balancing."""
+    provision_timeout_seconds: int | None = None
+    """How long one type of a pool is tried before the next, 300 to 3600; unset: SageMaker's default."""
+    initial_instance_count: Annotated[
+        int, AfterValidator(_at_least_one), Field(json_schema_extra={"minimum": 1})
+    ] = 1
+    """How many instances; all of them are there all the time."""
+    startup_timeout_seconds: TimeoutSeconds | None = None
+    """From the container's start to its first healthy /ping; unset: scaled from the model's size."""
+    model_download_timeout_seconds: TimeoutSeconds | None = None
+    """For fetching and unpacking the model before that; unset: scaled from the model's size."""
+    volume_size_gb: Annotated[int, Field(ge=1, le=MAX_VOLUME_GB)] | None = None
+    """Size of each instance's volume; left out where a type has its own disks, which take its place."""
+    inference_ami_version: str | None = None
+    """The host image, whose NVIDIA driver must fit the container's CUDA; for GPU types, and only for them."""
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """Every instance type that may be used, the preferred one first."""
+        return tuple(self.instance_pool) if self.instance_pool else (cast(str, self.instance_type),)
+
+
+class NetworkTable(Table):
+    """`[network]`: an existing VPC for the endpoint's network interfaces. Nothing is looked up."""
+
+    vpc_id: VpcId
+    """The VPC; a security group of the stack's own is made there where none is named."""
+    subnet_ids: Annotated[list[SubnetId], Field(min_length=2, max_length=16)]
+    """Two or more, in different availability zones, with a way to S3."""
+    security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=5)] = []
+    """Up to five; none: one that lets nothing in, and HTTPS out."""
+
+
+class EncryptionTable(Table):
+    """`[encryption]`: a customer's key in place of the keys that AWS manages."""
+
+    kms_key_arn: KeyArn
+    """For the bucket, the image repository, the builds, the logs and the instances' volumes."""

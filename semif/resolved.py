@@ -1,0 +1,113 @@
+"""Everything that an environment file comes to, and where each value is from: what `semif env show` tells."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from semif.base_images import base_image
+from semif.environment import Environment
+from semif.environment_problems import FIXED_SETTINGS
+from semif.errors import SemifError
+from semif.instances import InstanceType, instance_type
+from semif.presets import load_preset
+from semif.sizes import USABLE_SHARE
+
+FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
+    "from the file",
+    "default",
+    "from the model's size",
+    "from the instance type",
+)
+_OTHER_KIND = {"decision": "text", "text": "adapter"}
+"""The table that a kind does not have."""
+_NOT_SETTABLE = {*FIXED_SETTINGS, "api_key"}
+
+
+def resolved(environment: Environment) -> dict[str, Any]:
+    """The environment as plain values for JSON. Raises SemifError where the preset's file is wrong."""
+    preset = load_preset(environment.model.preset)
+    need = environment.memory_need
+    return {
+        "environment": environment.name,
+        "kind": environment.kind,
+        "stacks": [environment.artifacts_stack, environment.endpoint_stack],
+        "endpoint_name": environment.endpoint_name,
+        "settings": [
+            {"key": key, "value": value, "source": source} for key, value, source in _settings(environment)
+        ],
+        "container_variables": environment.container_variables,
+        "pins": {
+            "base_image": _base_image(environment),
+            "model": {
+                **preset.model.model_dump(mode="json", exclude_defaults=True),
+                "preset": preset.name,
+                "manifest_sha256": preset.manifest().sha256,
+            },
+        },
+        "memory_needed": {
+            "weights_bytes": need.weights,
+            "context_bytes": need.context,
+            "context_tokens": need.context_tokens,
+            "saved_prompts_bytes": need.saved_prompts,
+            "overhead_bytes": need.overhead,
+            "memory_bytes": need.host_bytes,
+            "gpu_memory_bytes": need.gpu_bytes,
+        },
+        "instances": [_instance(instance_type(name)) for name in environment.endpoint.instance_types],
+        "warnings": list(environment.warnings),
+    }
+
+
+def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
+    """Key, value and source of every setting that the environment's kind has."""
+    scaled = {
+        "endpoint.startup_timeout_seconds": environment.startup_timeout_seconds,
+        "endpoint.model_download_timeout_seconds": environment.model_download_timeout_seconds,
+    }
+    for key, value, given in _written(environment):
+        if given:
+            yield key, value, FROM_FILE
+        elif key == "adapter.gpu_layers":
+            yield key, environment.settings.gpu_layers, FROM_PLACEMENT
+        elif key in scaled:
+            yield key, scaled[key], FROM_MODEL
+        elif value is not None:
+            yield key, value, FROM_DEFAULT
+
+
+def _written(environment: Environment) -> Iterator[tuple[str, Any, bool]]:
+    """Every key of the file's tables, its value, and whether the file has it."""
+    for name in type(environment).model_fields:
+        value = getattr(environment, name)
+        given = name in environment.model_fields_set
+        if name in {"name", "kind"} or name == _OTHER_KIND[environment.kind]:
+            continue
+        if isinstance(value, BaseModel):
+            dumped = value.model_dump(mode="json", exclude=_NOT_SETTABLE)
+            for key, item in dumped.items():
+                yield f"{name}.{key}", item, key in value.model_fields_set
+        elif value or given:
+            yield name, value, given
+
+
+def _base_image(environment: Environment) -> dict[str, str | None]:
+    try:
+        return {"pinned": str(base_image(environment.accelerator)), "problem": None}
+    except SemifError as error:
+        return {"pinned": None, "problem": str(error)}
+
+
+def _instance(instance: InstanceType) -> dict[str, Any]:
+    return {
+        "instance_type": instance.name,
+        "architecture": instance.architecture,
+        "accelerator": instance.accelerator,
+        "vcpus": instance.vcpus,
+        "memory_bytes": instance.memory_bytes,
+        "usable_memory_bytes": int(instance.memory_bytes * USABLE_SHARE),
+        "gpus": instance.gpus,
+        "gpu_memory_bytes": instance.gpu_memory_bytes,
+        "usable_gpu_memory_bytes": int(instance.gpu_memory_bytes * USABLE_SHARE),
+        "local_disk_gb": instance.local_disk_gb,
+    }
