@@ -22,6 +22,9 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
         yield "[adapter] does not go with kind = 'text': the published container is set with [text]"
     if tables.get("kind") == "decision" and "text" in tables:
         yield "[text] does not go with kind = 'decision': our adapter is set with [adapter]"
+    key_arn, region = _typed(_table(tables, "encryption"), "kms_key_arn", str), _typed(tables, "region", str)
+    if key_arn and region and key_arn.split(":")[3:4] not in ([], [region]):
+        yield f"encryption.kms_key_arn: {shown(key_arn)} is not in {region}, a key serves its own region only"
     yield from name_problems(_table(tables, "text"))
     adapter = _table(tables, "adapter")
     for key in FIXED_SETTINGS:

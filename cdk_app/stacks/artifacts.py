@@ -1,9 +1,9 @@
 """The stack with what a deployment is built in: bucket, image repository and builds."""
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
-from aws_cdk import Environment as Place
+from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
 
+from cdk_app.stacks.environment_stack import EnvironmentStack
 from semif.environment import Environment
 from semif.pins import ImageRef
 from semif_constructs.adapter_repository import AdapterRepository
@@ -12,7 +12,7 @@ from semif_constructs.model_bucket import ModelBucket
 from semif_constructs.model_build import ModelBuild
 
 
-class ArtifactsStack(Stack):
+class ArtifactsStack(EnvironmentStack):
     """`Semif-NAME-Artifacts`. Needs no lock: it is deployed first, and its builds make what the lock pins.
 
     Its outputs (BucketName, ModelProjectName and, with an image to build, RepositoryUri, ImageProjectName)
@@ -24,26 +24,30 @@ class ArtifactsStack(Stack):
         super().__init__(
             scope,
             environment.artifacts_stack,
-            description=f"Semif {environment.name}: model bucket and builds",
-            env=Place(account=environment.account, region=environment.region),
-            stack_name=environment.artifacts_stack,
-            tags={"semif:environment": environment.name},
+            account=environment.account,
+            description="model bucket and builds",
+            environment=environment,
+            region=environment.region,
         )
         retain = environment.removal == "retain"
         removal_policy = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
-        bucket = ModelBucket(self, "ModelBucket", removal_policy=removal_policy)
-        model_build = ModelBuild(self, "ModelBuild", bucket=bucket)
+        key = self.encryption_key
+        bucket = ModelBucket(self, "ModelBucket", encryption_key=key, removal_policy=removal_policy)
+        model_build = ModelBuild(self, "ModelBuild", bucket=bucket, encryption_key=key)
         CfnOutput(self, "BucketName", value=bucket.bucket.bucket_name)
         CfnOutput(self, "ModelProjectName", value=model_build.project_name)
         if base_image is None:
             return
-        repository = AdapterRepository(self, "AdapterRepository", removal_policy=removal_policy)
+        repository = AdapterRepository(
+            self, "AdapterRepository", encryption_key=key, removal_policy=removal_policy
+        )
         image_build = ImageBuild(
             self,
             "ImageBuild",
             arm=environment.accelerator == "graviton",
             base_image=base_image,
             bucket=bucket,
+            encryption_key=key,
             repository=repository,
         )
         CfnOutput(self, "RepositoryUri", value=repository.repository.repository_uri)

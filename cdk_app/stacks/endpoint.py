@@ -1,17 +1,21 @@
 """The stack with what answers: role, model, endpoint configuration and endpoint."""
 
-from aws_cdk import CfnOutput, Stack
-from aws_cdk import Environment as Place
+from collections.abc import Sequence
+
+from aws_cdk import Annotations, CfnOutput
+from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from cdk_app.stacks.environment_stack import EnvironmentStack
 from semif.environment import Environment
+from semif.environment_tables import NetworkTable
 from semif.lock import Lock
 from semif.pins import ImageRef
 from semif_constructs.model_endpoint import ModelEndpoint
 from semif_constructs.served_model import ServedModel
 
 
-class EndpointStack(Stack):
+class EndpointStack(EnvironmentStack):
     """`Semif-NAME-Endpoint`. Image and model are plain values from the lock, nothing is imported.
 
     The stack belongs to the lock's account and region, where image and archive are, even where the
@@ -23,26 +27,30 @@ class EndpointStack(Stack):
         super().__init__(
             scope,
             environment.endpoint_stack,
-            description=f"Semif {environment.name}: the endpoint {environment.endpoint_name}",
-            env=Place(account=lock.account, region=lock.region),
-            stack_name=environment.endpoint_stack,
-            tags={"semif:environment": environment.name},
+            account=lock.account,
+            description=f"the endpoint {environment.endpoint_name}",
+            environment=environment,
+            region=lock.region,
         )
         # The same ids for both kinds: an environment that changes its kind keeps its endpoint.
         model = ServedModel(
             self,
             "Model",
+            encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
             environment=environment.container_variables,
             image=ImageRef.parse(lock.image_uri),
             model_bucket_name=lock.model.bucket,
             model_key=lock.model.key,
+            security_groups=self._security_groups(environment.network),
+            subnets=self._subnets(environment.network),
         )
         table = environment.endpoint
         endpoint = ModelEndpoint(
             self,
             "Endpoint",
             container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
+            encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
             inference_ami_version=table.inference_ami_version,
             initial_instance_count=table.initial_instance_count,
@@ -51,7 +59,47 @@ class EndpointStack(Stack):
             model=model,
             model_data_download_timeout_seconds=environment.model_download_timeout_seconds,
             provision_timeout_seconds=table.provision_timeout_seconds,
+            volume_size_gb=table.volume_size_gb,
         )
         CfnOutput(self, "EndpointName", value=endpoint.endpoint_name)
         CfnOutput(self, "EndpointArn", value=endpoint.endpoint_arn)
         CfnOutput(self, "ModelName", value=model.model_name)
+
+    def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
+        """The subnets by their ids; nothing is looked up."""
+        subnets = []
+        for number, subnet_id in enumerate(network.subnet_ids if network is not None else [], start=1):
+            subnet = ec2.Subnet.from_subnet_id(self, f"Subnet{number}", subnet_id)
+            Annotations.of(subnet).acknowledge_warning(
+                "@aws-cdk/aws-ec2:noSubnetRouteTableId", "no route is made here"
+            )
+            subnets.append(subnet)
+        return subnets
+
+    def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:
+        """The groups by their ids, or one that lets nothing in, and HTTPS out: the archive comes from S3."""
+        if network is None:
+            return []
+        ids = network.security_group_ids or [self._own_security_group(network.vpc_id)]
+        return [
+            ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
+            for number, group_id in enumerate(ids, start=1)
+        ]
+
+    def _own_security_group(self, vpc_id: str) -> str:
+        group = ec2.CfnSecurityGroup(
+            self,
+            "SecurityGroup",
+            group_description="Semif endpoint: nothing in, HTTPS out",
+            security_group_egress=[
+                ec2.CfnSecurityGroup.EgressProperty(
+                    cidr_ip="0.0.0.0/0",
+                    description="S3, for the model archive",
+                    from_port=443,
+                    ip_protocol="tcp",
+                    to_port=443,
+                )
+            ],
+            vpc_id=vpc_id,
+        )
+        return group.attr_group_id

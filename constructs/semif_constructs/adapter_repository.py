@@ -3,6 +3,7 @@
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from semif_constructs.image_access import PULL_ACTIONS
@@ -15,13 +16,30 @@ class AdapterRepository(Construct):
     named before a rollback, can ever match the rule.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, removal_policy: RemovalPolicy) -> None:
-        """Make the repository; with the `removal_policy` DESTROY its images go with it."""
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        encryption_key: kms.IKey | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        repository: ecr.IRepository | None = None,
+    ) -> None:
+        """Make the repository, or use `repository`, which then needs nothing of the rest.
+
+        Images are encrypted with `encryption_key`; without one, with a key that S3 manages. With the
+        `removal_policy` DESTROY the images go with the repository.
+        """
         super().__init__(scope, construct_id)
-        self.repository = ecr.Repository(
+        self.repository = repository or self._make(encryption_key, removal_policy)
+
+    def _make(self, encryption_key: kms.IKey | None, removal_policy: RemovalPolicy) -> ecr.IRepository:
+        return ecr.Repository(
             self,
             "Repository",
             empty_on_delete=removal_policy is RemovalPolicy.DESTROY,
+            encryption=ecr.RepositoryEncryption.KMS if encryption_key is not None else None,
+            encryption_key=encryption_key,
             image_scan_on_push=True,
             image_tag_mutability=ecr.TagMutability.IMMUTABLE,
             lifecycle_rules=[

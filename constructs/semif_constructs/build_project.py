@@ -6,6 +6,7 @@ from typing import Literal
 from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
@@ -37,6 +38,7 @@ class BuildProject(Construct):
         buildspec_file: str,
         compute_type: BuildComputeType,
         description: str,
+        encryption_key: kms.IKey | None,
         environment: Mapping[str, str],
         privileged: bool,
         timeout_minutes: int,
@@ -45,10 +47,15 @@ class BuildProject(Construct):
 
         `environment` holds the variables that are the same for every build; a start adds its own.
         `buildspec_file` is a path inside the source zip. `arm` builds on Arm instead of x86 machines.
+        `encryption_key` encrypts the log, whose service its policy must let in, and what CodeBuild may store.
         """
         super().__init__(scope, construct_id)
         self.log_group = logs.LogGroup(
-            self, "Log", removal_policy=RemovalPolicy.DESTROY, retention=logs.RetentionDays.THREE_MONTHS
+            self,
+            "Log",
+            encryption_key=encryption_key,
+            removal_policy=RemovalPolicy.DESTROY,
+            retention=logs.RetentionDays.THREE_MONTHS,
         )
         self.role = iam.Role(
             self,
@@ -75,6 +82,7 @@ class BuildProject(Construct):
             "Project",
             artifacts=codebuild.CfnProject.ArtifactsProperty(type="NO_ARTIFACTS"),
             description=description,
+            encryption_key=encryption_key.key_arn if encryption_key is not None else None,
             environment=codebuild.CfnProject.EnvironmentProperty(
                 compute_type=compute_type,
                 environment_variables=[

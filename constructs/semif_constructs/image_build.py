@@ -1,6 +1,7 @@
 """The CodeBuild project that builds the adapter's image."""
 
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from semif.pins import ImageRef
@@ -26,6 +27,7 @@ class ImageBuild(BuildProject):
         arm: bool = False,
         base_image: ImageRef,
         bucket: ModelBucket,
+        encryption_key: kms.IKey | None = None,
         repository: AdapterRepository,
     ) -> None:
         """Make the project. `base_image` is public, or in a private ECR registry that lets us pull."""
@@ -37,6 +39,7 @@ class ImageBuild(BuildProject):
             buildspec_file="buildspec.yml",
             compute_type="BUILD_GENERAL1_MEDIUM",  # room on disk for the CUDA base, twice
             description="builds the image of the Semif adapter",
+            encryption_key=encryption_key,
             environment={
                 "BASE_IMAGE": str(base_image),
                 "REPOSITORY_URI": repository.repository.repository_uri,

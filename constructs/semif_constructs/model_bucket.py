@@ -2,6 +2,7 @@
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -18,19 +19,36 @@ class ModelBucket(Construct):
     on purpose, and a version that was overwritten by mistake is still there.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, removal_policy: RemovalPolicy) -> None:
-        """Make the bucket.
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: s3.IBucket | None = None,
+        encryption_key: kms.IKey | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        """Make the bucket, or use `bucket`, which then needs nothing of the rest.
+
+        Objects are encrypted with `encryption_key`; without one, with a key that S3 manages. The grants let
+        their grantees use the key, also that of `bucket` where it is known.
 
         With the `removal_policy` DESTROY the bucket goes with its stack if it is empty; `semif destroy`
         empties it, versions included, right before. CDK's own clean-up would be a Lambda function that may
         delete every object of the bucket and that stays deployed all the time.
         """
         super().__init__(scope, construct_id)
-        self.bucket = s3.Bucket(
+        self.bucket = bucket or self._make(encryption_key, removal_policy)
+
+    def _make(self, encryption_key: kms.IKey | None, removal_policy: RemovalPolicy) -> s3.IBucket:
+        encrypted = encryption_key is not None
+        made = s3.Bucket(
             self,
             "Bucket",
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            bucket_key_enabled=encrypted or None,  # one call to KMS for many objects
+            encryption=s3.BucketEncryption.KMS if encrypted else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=encryption_key,
             enforce_ssl=True,
             lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(2))],
             minimum_tls_version=1.2,
@@ -39,11 +57,12 @@ class ModelBucket(Construct):
             versioned=True,
         )
         acknowledge(
-            self.bucket,
+            made,
             "AwsSolutions-S1",
             "holds public models and the project's own sources under content hashes; server access logs "
             "would need a second bucket, and CloudTrail's data events say the same where they are wanted",
         )
+        return made
 
     @property
     def sources_arn(self) -> str:
@@ -67,6 +86,7 @@ class ModelBucket(Construct):
             actions=["s3:GetObject", "s3:GetObjectVersion"],
             resource_arns=[self.sources_arn],
         )
+        self._grant_key(grantee, "kms:Decrypt")
         return bucket.combine(objects)
 
     def grant_publish_models(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -94,4 +114,11 @@ class ModelBucket(Construct):
             ],
             resource_arns=[self.models_arn],
         )
+        self._grant_key(grantee, "kms:Decrypt", "kms:GenerateDataKey")
         return bucket.combine(objects)
+
+    def _grant_key(self, grantee: iam.IGrantable, *actions: str) -> None:
+        if self.bucket.encryption_key is not None:
+            iam.Grant.add_to_principal(
+                grantee=grantee, actions=list(actions), resource_arns=[self.bucket.encryption_key.key_arn]
+            )

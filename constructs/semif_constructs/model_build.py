@@ -1,5 +1,6 @@
 """The CodeBuild project that packs a model and publishes its archive."""
 
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from semif_constructs.build_project import BuildProject
@@ -13,7 +14,14 @@ class ModelBuild(BuildProject):
     It needs no Docker and gets no privileges. Each start names its PRESET.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, bucket: ModelBucket) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: ModelBucket,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
         """Make the project; archives go to `bucket`, under `models/`."""
         super().__init__(
             scope,
@@ -23,6 +31,7 @@ class ModelBuild(BuildProject):
             buildspec_file="buildspec.model.yml",
             compute_type="BUILD_GENERAL1_SMALL",  # packing is one stream: one core and no large memory
             description="packs and publishes model archives",
+            encryption_key=encryption_key,
             environment={"MODEL_BUCKET": bucket.bucket.bucket_name},
             privileged=False,
             timeout_minutes=60,

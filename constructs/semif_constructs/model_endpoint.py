@@ -1,15 +1,18 @@
 """The endpoint: where a Model is hosted, under a name that stays."""
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import ProblemsError
-from semif.placement import placement_problems
+from semif.placement import placement_problems, takes_volume, volume_problems, volume_warnings
 from semif_constructs.served_model import ServedModel
 
 VARIANT_NAME = "AllTraffic"
@@ -28,6 +31,7 @@ class ModelEndpoint(Construct):
         construct_id: str,
         *,
         container_startup_health_check_timeout_seconds: int,
+        encryption_key: kms.IKey | None = None,
         endpoint_name: str,
         inference_ami_version: str | None = None,
         initial_instance_count: int = 1,
@@ -36,12 +40,16 @@ class ModelEndpoint(Construct):
         model: ServedModel,
         model_data_download_timeout_seconds: int,
         provision_timeout_seconds: int | None = None,
+        volume_size_gb: int | None = None,
     ) -> None:
         """Host `model`.
 
         Exactly one of `instance_type` and `instance_pool` (in order of preference). Both timeouts of the
         start take 60 to 3600 seconds, `provision_timeout_seconds` of a pool 300 to 3600.
-        `inference_ami_version` is for GPU instances, and theirs must fit the image's CUDA.
+        `inference_ami_version` is for GPU instances, and theirs must fit the image's CUDA. `volume_size_gb`
+        (1 to 512) is each instance's volume. `encryption_key` encrypts the volumes and the log, whose service
+        its policy must let in. Instance types with disks of their own take neither size nor key: with one of
+        them the volume gets none, and a warning says so.
 
         Raises ProblemsError with everything that is wrong with the arguments.
         """
@@ -57,15 +65,22 @@ class ModelEndpoint(Construct):
                 container_startup_health_check_timeout_seconds=container_startup_health_check_timeout_seconds,
                 model_data_download_timeout_seconds=model_data_download_timeout_seconds,
             ),
+            *volume_problems(volume_size_gb),
         ]
         if initial_instance_count < 1:
             problems.append(f"initial_instance_count = {initial_instance_count}: a variant keeps at least 1")
         if problems:
             raise ProblemsError(self.node.path, problems)
         self.endpoint_name = endpoint_name
+        types = instance_pool or [cast(str, instance_type)]
+        encrypted = encryption_key is not None
+        for warning in volume_warnings(types, volume_size_gb=volume_size_gb, encrypted=encrypted):
+            Annotations.of(self).add_warning(warning)
+        with_volume = takes_volume(types)
         self.config = sagemaker.CfnEndpointConfig(
             self,
             "Config",
+            kms_key_id=encryption_key.key_arn if encryption_key is not None and with_volume else None,
             production_variants=[
                 sagemaker.CfnEndpointConfig.ProductionVariantProperty(
                     container_startup_health_check_timeout_in_seconds=container_startup_health_check_timeout_seconds,
@@ -81,6 +96,7 @@ class ModelEndpoint(Construct):
                     ),
                     variant_instance_provision_timeout_in_seconds=provision_timeout_seconds,
                     variant_name=VARIANT_NAME,
+                    volume_size_in_gb=volume_size_gb if with_volume else None,
                 )
             ],
         )
@@ -89,6 +105,19 @@ class ModelEndpoint(Construct):
             "Endpoint",
             endpoint_config_name=self.config.attr_endpoint_config_name,
             endpoint_name=endpoint_name,
+        )
+        if encryption_key is not None:
+            self.endpoint.node.add_dependency(self._encrypted_log(encryption_key))
+
+    def _encrypted_log(self, encryption_key: kms.IKey) -> logs.LogGroup:
+        """The endpoint's log group; SageMaker would make one without a key with the first line."""
+        return logs.LogGroup(
+            self,
+            "Log",
+            encryption_key=encryption_key,
+            log_group_name=f"/aws/sagemaker/Endpoints/{self.endpoint_name}",
+            removal_policy=RemovalPolicy.DESTROY,
+            retention=logs.RetentionDays.THREE_MONTHS,
         )
 
     @property
@@ -117,6 +146,10 @@ class ModelEndpoint(Construct):
     def metric_invocations(self) -> cloudwatch.Metric:
         """How many requests were sent to the container."""
         return self.metric("Invocations", statistic="Sum")
+
+    def metric_client_errors(self) -> cloudwatch.Metric:
+        """How many answers had a 4xx status."""
+        return self.metric("Invocation4XXErrors", statistic="Sum")
 
     def metric_server_errors(self) -> cloudwatch.Metric:
         """How many answers had a 5xx status, refusals under overload (503) included."""

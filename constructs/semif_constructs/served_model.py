@@ -1,23 +1,26 @@
 """A SageMaker Model: an image, a model archive and variables, and the role that the container runs with."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import SemifError
 from semif.pins import ImageRef
 from semif_constructs.findings import acknowledge_wildcard
-from semif_constructs.image_access import grant_pull, repository_arn
+from semif_constructs.image_access import PULL_ACTIONS, repository_arn
 
 
 class ServedModel(Construct):
     """A Model without a name of its own, so that another image, archive or setting makes a new one beside it.
 
-    Its container has no network: all it needs is in the image and the archive.
+    Its container has no network: all it needs is in the image and the archive. In a VPC too: there SageMaker
+    alone fetches the archive through the subnets.
     """
 
     def __init__(
@@ -25,17 +28,25 @@ class ServedModel(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        encryption_key: kms.IKey | None = None,
         endpoint_name: str,
         environment: Mapping[str, str],
         image: ImageRef,
         model_bucket_name: str,
         model_key: str,
+        role: iam.IRole | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        subnets: Sequence[ec2.ISubnet] = (),
     ) -> None:
-        """Make the Model and its role.
+        """Make the Model, and its role where there is none.
 
-        `model_key` is the archive's key in the bucket. `endpoint_name` is the one endpoint that will use the
-        Model: the role may write that endpoint's log. `environment` holds the container's variables. Raises
-        SemifError if SageMaker could not pull `image`.
+        `model_key` is the archive's key in the bucket, `encryption_key` what the bucket encrypts it with.
+        `endpoint_name` is the one endpoint that will use the Model: the role may write that endpoint's log.
+        `environment` holds the container's variables. `role` can be assumed by SageMaker and is given what
+        the Model needs. `subnets` (two or more, in different availability zones, with a way to S3) and
+        `security_groups` place the network interfaces; without them SageMaker's own network is used.
+
+        Raises SemifError if SageMaker could not pull `image`, or only one of the two places is given.
         """
         super().__init__(scope, construct_id)
         image_arn = repository_arn(self, image)
@@ -44,8 +55,16 @@ class ServedModel(Construct):
                 f"image = {str(image)!r}: SageMaker pulls from private ECR registries only "
                 "(ACCOUNT.dkr.ecr.REGION.amazonaws.com); copy it to one"
             )
-        self.role = self._execution_role(endpoint_name, image_arn)
-        access = self._access_to_archive(model_bucket_name, model_key)
+        if bool(subnets) != bool(security_groups):
+            given = "subnets" if subnets else "security_groups"
+            raise SemifError(f"{given} alone place no network interface; give subnets and security_groups")
+        self.role = role or self._execution_role(endpoint_name)
+        policies = [
+            self._access_to_image_and_log(endpoint_name, image_arn),
+            self._access_to_archive(model_bucket_name, model_key, encryption_key),
+        ]
+        if subnets:
+            policies.append(self._access_to_network(subnets, security_groups))
         self.model = sagemaker.CfnModel(
             self,
             "Model",
@@ -56,75 +75,143 @@ class ServedModel(Construct):
                 image=str(image),
                 model_data_url=f"s3://{model_bucket_name}/{model_key}",
             ),
+            vpc_config=_vpc_config(subnets, security_groups),
         )
         # SageMaker checks the role's permissions when it creates the Model.
-        self.model.node.add_dependency(self.role, access)
+        self.model.node.add_dependency(self.role, *policies)
 
     @property
     def model_name(self) -> str:
         """The Model's name, as CloudFormation chose it."""
         return self.model.attr_model_name
 
-    def _execution_role(self, endpoint_name: str, image_arn: str) -> iam.Role:
-        stack = Stack.of(self)
-        role = iam.Role(
+    def _execution_role(self, endpoint_name: str) -> iam.Role:
+        account = Stack.of(self).account
+        return iam.Role(
             self,
             "Role",
             assumed_by=iam.ServicePrincipal(
-                "sagemaker.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": stack.account}}
+                "sagemaker.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": account}}
             ),
             description=f"hosts the endpoint {endpoint_name}",
         )
-        grant_pull(role, image_arn)
-        iam.Grant.add_to_principal(grantee=role, actions=["ecr:GetAuthorizationToken"], resource_arns=["*"])
+
+    def _access_to_image_and_log(self, endpoint_name: str, image_arn: str) -> iam.Policy:
+        stack = Stack.of(self)
         # SageMaker makes the log group with the first line, and writes it with this role.
         group = (
             f"arn:{stack.partition}:logs:{stack.region}:{stack.account}"
             f":log-group:/aws/sagemaker/Endpoints/{endpoint_name}"
         )
         streams = f"{group}:log-stream:*"
-        iam.Grant.add_to_principal(
-            grantee=role,
-            actions=[
-                "logs:CreateLogGroup",
-                "logs:CreateLogStream",
-                "logs:DescribeLogStreams",
-                "logs:PutLogEvents",
+        policy = iam.Policy(
+            self,
+            "Hosting",
+            roles=[self.role],
+            statements=[
+                iam.PolicyStatement(actions=list(PULL_ACTIONS), resources=[image_arn]),
+                iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]),
+                iam.PolicyStatement(
+                    actions=[
+                        "logs:CreateLogGroup",
+                        "logs:CreateLogStream",
+                        "logs:DescribeLogStreams",
+                        "logs:PutLogEvents",
+                    ],
+                    resources=[group, streams],
+                ),
+                iam.PolicyStatement(
+                    actions=["cloudwatch:PutMetricData"],
+                    resources=["*"],
+                    conditions={
+                        "StringEquals": {
+                            "cloudwatch:namespace": ["AWS/SageMaker", "/aws/sagemaker/Endpoints"]
+                        }
+                    },
+                ),
             ],
-            resource_arns=[group, streams],
-        )
-        iam.Grant.add_to_principal(
-            grantee=role,
-            actions=["cloudwatch:PutMetricData"],
-            resource_arns=["*"],
-            conditions={
-                "StringEquals": {"cloudwatch:namespace": ["AWS/SageMaker", "/aws/sagemaker/Endpoints"]}
-            },
         )
         acknowledge_wildcard(
-            self,
+            policy,
             "*",
             "ecr:GetAuthorizationToken and cloudwatch:PutMetricData know no resources; a token opens no "
             "repository, and the metrics are limited to SageMaker's namespaces",
         )
-        acknowledge_wildcard(self, streams, "SageMaker names the log streams after its instances")
-        return role
+        acknowledge_wildcard(policy, streams, "SageMaker names the log streams after its instances")
+        return policy
 
-    def _access_to_archive(self, bucket_name: str, key: str) -> iam.Policy:
+    def _access_to_archive(self, bucket_name: str, key: str, encryption_key: kms.IKey | None) -> iam.Policy:
         """A policy for this archive alone, with an id of its own.
 
         A deployment of another archive so adds its policy and takes this one away only at the very end: until
         then, and after a rollback, the instances of the old Model can still fetch theirs.
         """
         digest = hashlib.sha256(f"{bucket_name}/{key}".encode()).hexdigest()
-        return iam.Policy(
+        archive = f"arn:{Stack.of(self).partition}:s3:::{bucket_name}/{key}"
+        statements = [iam.PolicyStatement(actions=["s3:GetObject"], resources=[archive])]
+        if encryption_key is not None:
+            statements.append(
+                iam.PolicyStatement(actions=["kms:Decrypt"], resources=[encryption_key.key_arn])
+            )
+        return iam.Policy(self, f"Archive{digest[:8]}", roles=[self.role], statements=statements)
+
+    def _access_to_network(
+        self, subnets: Sequence[ec2.ISubnet], security_groups: Sequence[ec2.ISecurityGroup]
+    ) -> iam.Policy:
+        """What SageMaker needs to make network interfaces in these subnets and groups, and nowhere else.
+
+        The actions are those of SageMaker's developer guide for an execution role with a VPC.
+        """
+        stack = Stack.of(self)
+
+        def arn(resource: str, name: str) -> str:
+            return f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}:{resource}/{name}"
+
+        interfaces = arn("network-interface", "*")
+        policy = iam.Policy(
             self,
-            f"Archive{digest[:8]}",
+            "Network",
             roles=[self.role],
             statements=[
                 iam.PolicyStatement(
-                    actions=["s3:GetObject"],
-                    resources=[f"arn:{Stack.of(self).partition}:s3:::{bucket_name}/{key}"],
-                )
+                    actions=["ec2:CreateNetworkInterface"],
+                    resources=[
+                        interfaces,
+                        *(arn("subnet", subnet.subnet_id) for subnet in subnets),
+                        *(arn("security-group", group.security_group_id) for group in security_groups),
+                    ],
+                ),
+                iam.PolicyStatement(
+                    actions=[
+                        "ec2:CreateNetworkInterfacePermission",
+                        "ec2:DeleteNetworkInterface",
+                        "ec2:DeleteNetworkInterfacePermission",
+                    ],
+                    resources=[interfaces],
+                ),
+                iam.PolicyStatement(
+                    actions=[
+                        "ec2:DescribeDhcpOptions",
+                        "ec2:DescribeNetworkInterfaces",
+                        "ec2:DescribeSecurityGroups",
+                        "ec2:DescribeSubnets",
+                        "ec2:DescribeVpcs",
+                    ],
+                    resources=["*"],
+                ),
             ],
         )
+        acknowledge_wildcard(policy, interfaces, "the interfaces' ids are not known before they are made")
+        acknowledge_wildcard(policy, "*", "EC2's Describe actions know no resources")
+        return policy
+
+
+def _vpc_config(
+    subnets: Sequence[ec2.ISubnet], security_groups: Sequence[ec2.ISecurityGroup]
+) -> sagemaker.CfnModel.VpcConfigProperty | None:
+    if not subnets:
+        return None
+    return sagemaker.CfnModel.VpcConfigProperty(
+        security_group_ids=[group.security_group_id for group in security_groups],
+        subnets=[subnet.subnet_id for subnet in subnets],
+    )
