@@ -18,10 +18,13 @@ from semif.errors import SemifError
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_codebuild import CodeBuildClient
+    from mypy_boto3_ecr import ECRClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sagemaker import SageMakerClient
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
+    from mypy_boto3_service_quotas import ServiceQuotasClient
+    from mypy_boto3_ssm import SSMClient
     from mypy_boto3_sts import STSClient
 
 CONTROL = Config(
@@ -132,6 +135,21 @@ class Aws:
     def sagemaker_runtime(self) -> "SageMakerRuntimeClient":
         """InvokeEndpoint."""
         return self._session.client("sagemaker-runtime", config=INVOKE, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def ecr(self) -> "ECRClient":
+        """Credentials of private registries."""
+        return self._session.client("ecr", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def ssm(self) -> "SSMClient":
+        """The parameter in which the CDK's bootstrap leaves its version."""
+        return self._session.client("ssm", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def service_quotas(self) -> "ServiceQuotasClient":
+        """How many instances of a type the account may have."""
+        return self._session.client("service-quotas", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def sts(self) -> "STSClient":

@@ -46,19 +46,26 @@ class BaseImages(BaseModel):
     graviton: BaseImage
 
 
+PIN_NAMES: dict[str, Accelerator] = {"cpu": "cpu", "cuda": "cuda", "arm64": "graviton"}
+"""How `semif image pin` calls the containers."""
+
+
+def base_images_file() -> Path:
+    """The project's dlc.toml."""
+    return project_root() / "adapter_image" / "dlc.toml"
+
+
 def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
     """The container to extend for `accelerator`, from the project's dlc.toml or the one at `path`.
 
     Raises ProblemsError for a file with problems and SemifError where no digest is pinned for
     `accelerator`, or a CUDA that no known host image has a driver for.
     """
-    path = path or project_root() / "adapter_image" / "dlc.toml"
+    path = path or base_images_file()
     image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
     if image.digest is None:
-        raise SemifError(
-            f"{path} pins no digest for {accelerator}; find it with `docker buildx imagetools inspect "
-            f'{image.repository}:{image.tag}` and add digest = "sha256:…" to [{accelerator}]'
-        )
+        command = next(name for name, pinned in PIN_NAMES.items() if pinned == accelerator)
+        raise SemifError(f"{path} pins no digest for {accelerator}; run `semif image pin {command}`")
     if accelerator == "cuda" and image.cuda_major != CUDA_MAJOR:
         raise SemifError(
             f"{path}: cuda.cuda_major = {image.cuda_major}, the known host images have drivers for CUDA "

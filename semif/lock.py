@@ -5,9 +5,7 @@ committed and reviewed: the same pins give the same bytes. Synth reads it and ne
 """
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,6 +24,7 @@ from pydantic import (
 from semif.environment import Environment, environments_folder
 from semif.environment_tables import AccountId, EnvironmentName, Kind, Region
 from semif.errors import ProblemsError, SemifError, problems_of
+from semif.files import write_whole
 from semif.pins import ImageRef
 from semif.regional_image import regional_image
 from semif_adapter.manifest import ModelManifest, Sha256
@@ -203,17 +202,7 @@ def read_lock(path: Path) -> Lock:
 
 def write_lock(path: Path, lock: Lock) -> None:
     """Write `lock` to `path`, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(lock.canonical_bytes())
-            os.fchmod(file.fileno(), 0o644)
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, lock.canonical_bytes())
 
 
 def check_lock(

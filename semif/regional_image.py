@@ -21,10 +21,18 @@ def regional_image(accelerator: Accelerator, region: str) -> ImageRef:
     the public registry and is taken to name the same image here: a digest is the hash of the manifest's
     bytes, so either the same image answers to it or none does, and then the Model cannot be created.
 
-    Raises SemifError where the container is not published in `region`, or sagemaker-core is not installed.
+    Raises SemifError as `base_image` and `regional_repository`.
     """
     base = base_image(accelerator)
-    name = base.repository.rpartition("/")[2]
+    return ImageRef(regional_repository(base.repository, accelerator, region), base.digest)
+
+
+def regional_repository(published: str, accelerator: Accelerator, region: str) -> str:
+    """Where the container of the public repository `published` lies in `region`: `HOST/NAME`.
+
+    Raises SemifError where it is not published in `region`, or sagemaker-core is not installed.
+    """
+    name = published.rpartition("/")[2]
     try:
         from sagemaker.core import image_uris  # noqa: PLC0415 - takes a second, and only text needs it
     except ImportError:
@@ -32,10 +40,10 @@ def regional_image(accelerator: Accelerator, region: str) -> ImageRef:
             "sagemaker-core is not installed; run `make setup`, or install semif[deploy]"
         ) from None
     try:
-        tagged = image_uris.retrieve(
+        tagged: str = image_uris.retrieve(
             name, region, version=_VERSION, instance_type=_INSTANCE_TYPE[accelerator], image_scope="inference"
         )
     except (OSError, ValueError) as error:  # the SDK's messages name what it knows
         reason = " ".join(str(error).split())
         raise SemifError(f"{name} has no known registry in {region}: {reason}") from None
-    return ImageRef(tagged.partition(":")[0], base.digest)
+    return tagged.partition(":")[0]

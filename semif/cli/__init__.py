@@ -8,7 +8,9 @@ import click
 from semif.cli.common import Failed, Interrupted
 from semif.errors import SemifError
 
-COMMANDS = ("demo", "deploy", "decide", "status", "diff", "destroy", "build", "env", "model", "serve")
+COMMANDS = (
+    "demo", "deploy", "decide", "status", "diff", "destroy", "build", "env", "model", "image", "serve",
+)  # fmt: skip
 """In the order of `semif --help`. The module of `decide` is `semif.cli.decide`."""
 
 

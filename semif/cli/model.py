@@ -3,13 +3,15 @@
 import click
 
 from semif.cli.common import json_option, print_json, progress_on_stderr
+from semif.model_pin import pin_model
 from semif.packaging.build import build_model
 from semif.presets import load_preset, preset_names
+from semif_adapter.contract import Readout
 
 
 @click.group()
 def command() -> None:
-    """Pack models into archives that SageMaker hosts."""
+    """Pin models, and pack them into archives that SageMaker hosts."""
 
 
 @command.command("list")
@@ -54,3 +56,52 @@ def build(preset: str, output: str, as_json: bool) -> None:
     click.echo(f"{built.place}: {what}")
     click.echo(f"  archive SHA-256   {built.archive_sha256}")
     click.echo(f"  manifest SHA-256  {built.manifest_sha256}")
+
+
+@command.command("pin")
+@click.argument("model", metavar="hf:REPO[@REVISION]")
+@click.argument("file")
+@click.option("--name", metavar="PRESET", help="The preset's name; default: after the file's.")
+@click.option(
+    "--readout",
+    type=click.Choice(("letters", "text")),
+    help="How options become numbers (docs/readouts.md); default: letters, or what the preset has.",
+)
+@click.option("--quantization", metavar="NAME", help="Where the file's name does not end in one.")
+@click.option("--force", is_flag=True, help="Replace a preset of that name that holds another model.")
+@json_option
+def pin(
+    *,
+    model: str,
+    file: str,
+    name: str | None,
+    readout: Readout | None,
+    quantization: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Pin FILE of a Hugging Face repository as a preset.
+
+    A branch or tag (main, where none is given) becomes the commit that it means now. Size and SHA-256 are the
+    ones that the hub publishes; nothing is downloaded. HF_TOKEN, where it is set, goes to the hub alone. A
+    preset that holds the same file already moves to the new commit and keeps everything else.
+
+    \b
+    Example:
+      semif model pin hf:bartowski/Qwen_Qwen3.5-2B-GGUF Qwen_Qwen3.5-2B-Q4_K_M.gguf --name qwen3.5-2b
+    """
+    pinned = pin_model(model, file, name=name, readout=readout, quantization=quantization, force=force)
+    preset, previous = pinned.preset, pinned.previous
+    moved = previous is None or previous.model != preset.model
+    if as_json:
+        print_json({"path": str(pinned.path), "moved": moved, "preset": preset.model_dump(mode="json")})
+        return
+    found = preset.model
+    click.echo(f"{pinned.path}: {'written' if previous is None else 'moved' if moved else 'as it was'}")
+    click.echo(f"  commit   {found.revision}")
+    click.echo(f"  file     {found.file}, {found.bytes:,} bytes")
+    click.echo(f"  SHA-256  {found.sha256}")
+    click.echo(f"  license  {preset.license}")
+    click.echo("Read the license, then try it here or put it into an environment:")
+    click.echo(f"  semif serve {preset.name}")
+    click.echo(f'  preset = "{preset.name}" in [model] of environments/ENV.toml, and semif deploy ENV')

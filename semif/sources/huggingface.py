@@ -1,18 +1,15 @@
 """A file of a Hugging Face repository at a pinned commit."""
 
-import os
-import urllib.request
 from pathlib import Path
 
 import urllib3
 
 from semif.errors import SemifError
+from semif.hub import TOKEN_VARIABLE, authorization, hub_url
 from semif.pins import ModelPin
 from semif.progress import Progress
+from semif.web import open_pool, unreachable
 
-HUB = "https://huggingface.co"
-TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105 - the name of the variable, not a token
-TIMEOUT = urllib3.Timeout(connect=10, read=60)
 RETRIES = urllib3.Retry(
     total=5, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), raise_on_status=False
 )
@@ -27,21 +24,20 @@ PROBLEMS = {
 }
 
 
-def download(pin: ModelPin, target: Path, progress: Progress, *, hub: str = HUB) -> None:
+def download(pin: ModelPin, target: Path, progress: Progress) -> None:
     """Write the file to `target`, continuing where an earlier, interrupted call left it.
 
     A broken connection is taken up again as long as bytes arrive. Raises SemifError; `target` then keeps what
     came, unless it cannot be a part of the pinned file.
     """
-    url = f"{hub}/{pin.source.removeprefix('hf://')}/resolve/{pin.revision}/{pin.file}"
+    url = f"{hub_url()}/{pin.source.removeprefix('hf://')}/resolve/{pin.revision}/{pin.file}"
     broken = 0
-    with _pool(url) as pool:
+    with open_pool(url, RETRIES) as pool:
         while (have := _size(target)) != pin.bytes:
             try:
                 _continue(pool, url, pin, target, progress)
             except urllib3.exceptions.MaxRetryError as error:
-                reason = str(error.reason or error)[:200]
-                raise SemifError(f"{url} cannot be reached: {reason}; check network and proxy") from None
+                raise unreachable(url, error) from None
             except urllib3.exceptions.HTTPError as error:
                 broken = 0 if _size(target) > have else broken + 1
                 if broken == MAX_BROKEN_READS:
@@ -51,13 +47,11 @@ def download(pin: ModelPin, target: Path, progress: Progress, *, hub: str = HUB)
 def _continue(pool: urllib3.PoolManager, url: str, pin: ModelPin, target: Path, progress: Progress) -> None:
     """One request: append what comes to `target`, never beyond the pinned size."""
     have = _size(target)
-    # Compression would make a range of bytes mean something else.
-    headers = {"Accept-Encoding": "identity"}
+    # Compression would make a range of bytes mean something else. The token does not come along where the hub
+    # redirects to the host that stores the file: urllib3 drops it.
+    headers = {"Accept-Encoding": "identity", **authorization()}
     if have:
         headers["Range"] = f"bytes={have}-"
-    if token := os.environ.get(TOKEN_VARIABLE):
-        # urllib3 drops it when the hub redirects to the host that stores the file.
-        headers["Authorization"] = f"Bearer {token}"
     with pool.request("GET", url, headers=headers, preload_content=False) as reply:
         if have and reply.status == 416:  # a part longer than the file: not a part of it
             target.unlink()
@@ -90,14 +84,6 @@ def _check(reply: urllib3.BaseHTTPResponse, url: str) -> None:
         raise SemifError(
             f"{url} gives a web page, not a file; a proxy or a sign-in page may stand in between"
         )
-
-
-def _pool(url: str) -> urllib3.PoolManager:
-    parsed = urllib3.util.parse_url(url)
-    proxy = urllib.request.getproxies().get(parsed.scheme or "https")
-    if proxy and not urllib.request.proxy_bypass(parsed.host or ""):
-        return urllib3.ProxyManager(proxy, timeout=TIMEOUT, retries=RETRIES)
-    return urllib3.PoolManager(timeout=TIMEOUT, retries=RETRIES)
 
 
 def _size(target: Path) -> int:

@@ -44,9 +44,7 @@ def test_the_projects_own_bases_are_pinned(accelerator: str) -> None:
 def test_a_base_without_a_digest_says_how_to_pin_it(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
     assert str(base_image("cpu", path)) == f"registry.example/llama@{DIGEST}"
-    with pytest.raises(
-        SemifError, match=r"pins no digest for graviton.* registry\.example/llama-arm64:cpu-v1"
-    ):
+    with pytest.raises(SemifError, match=r"pins no digest for graviton; run `semif image pin arm64`"):
         base_image("graviton", path)
 
 

@@ -2,10 +2,8 @@
 
 import hashlib
 import random
-import threading
 import zipfile
 from collections.abc import Iterator
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -17,8 +15,8 @@ from semif.errors import SemifError
 from semif.pins import ModelPin
 from semif.progress import silent
 from semif.sources import fetch, huggingface
-from semif.sources.fetch import DOWNLOADS
 from semif.sources.verify import MismatchError
+from tests.toolkit.running import running
 from tests.toolkit.small_disk import small_disk
 from tests.toolkit.small_models import files_below, pin_of
 
@@ -247,15 +245,9 @@ class Handler(BaseHTTPRequestHandler):
 def hub(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> Iterator[Hub]:
     for name in ("HF_TOKEN", "http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    with Hub() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        # `fetch` takes no address: the hub is the hub.
-        download = partial(huggingface.download, hub=server.url("127.0.0.1"))
-        monkeypatch.setitem(DOWNLOADS, "hf", download)
+    with running(Hub()) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.url("127.0.0.1"))
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -346,4 +338,4 @@ def test_a_hub_that_breaks_every_time_is_given_up(hub: Hub, pin: ModelPin, pinne
     hub.breaks, hub.body = 1000, b"x"
     short = ModelPin.model_validate({**pin.model_dump(), "bytes": 1})
     with pytest.raises(SemifError, match="broke off 5 times in a row"):
-        huggingface.download(short, pinned.with_name("new.gguf"), silent, hub=hub.url("127.0.0.1"))
+        huggingface.download(short, pinned.with_name("new.gguf"), silent)
