@@ -25,6 +25,8 @@ libgomp's own default of 300,000 lets a forward pass on busy CPUs take a hundred
 waiting threads take the CPU from the one that is waited for; 1000 costs nothing measurable on two idle ones.
 """
 
+_NAMED = 5  # missing functions that a message names
+
 _LOG_ERROR = 4  # enum ggml_log_level
 _DEVICE_CPU = 0  # enum ggml_backend_dev_type; 3 is an accelerator beside the CPU (BLAS), 1 and 2 are GPUs
 _DEVICE_GPUS = (1, 2)
@@ -157,7 +159,11 @@ class Library:
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
         if missing:
-            raise StartupError(f"the libllama in {folder} is not supported: it lacks {', '.join(missing)}")
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+            raise StartupError(
+                f"the libllama in {folder} is not supported: it lacks {', '.join(missing[:_NAMED])}{more}; "
+                "use another build of the library (SEMIF_LIBRARY_DIR)"
+            )
 
     def _symbol(self, name: str) -> Any:
         return next(
@@ -206,6 +212,8 @@ class Library:
 def open_library(folder: Path) -> Library:
     """The library in `folder`, opened once a process: it keeps our log callback and cannot be let go."""
     os.environ.setdefault("GOMP_SPINCOUNT", str(SPIN_COUNT))
+    # The last line where the library kills the process, as one for a newer processor does (SIGILL).
+    logger.info("opening llama.cpp in %s", folder)
     return Library(folder)
 
 
@@ -232,4 +240,7 @@ def _open(path: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
-        raise StartupError(f"{path} cannot be opened: {' '.join(str(error).split())}") from None
+        raise StartupError(
+            f"{path} cannot be opened: {' '.join(str(error).split())}; SEMIF_LIBRARY_DIR must hold a build of "
+            "llama.cpp for this machine's processor and C library"
+        ) from None

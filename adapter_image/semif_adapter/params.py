@@ -15,6 +15,10 @@ BLOB_BYTES = 512
 """More than any build's struct: passed by value, the callee reads and writes its own size only."""
 
 
+_BOOLEANS = (96, 200)
+"""Where the booleans of `llama_context_params` may lie; at 128 and 136 in the builds tried."""
+
+
 class ParamsBlob(ctypes.Structure):
     """A parameter struct of unknown layout, as raw bytes."""
 
@@ -42,21 +46,17 @@ class ContextLayout:
 
         The head is `n_ctx, n_batch, n_ubatch, n_seq_max` = 512, 2048, 512, 1 as 32-bit numbers; further on
         come six booleans `embeddings, offload_kqv, no_perf, op_offload, swa_full, kv_unified` = 0 1 1 1 1 0.
-        Raises StartupError where the pattern is missing or there twice.
+        Raises StartupError where the pattern is missing.
         """
         if struct.unpack_from("<4I", defaults) != (512, 2048, 512, 1):
             raise _unsupported(
                 build, "llama_context_params does not begin with n_ctx, n_batch, n_ubatch, n_seq_max"
             )
-        run = bytes((0, 1, 1, 1, 1, 0))
-        starts = [offset for offset in range(96, 200) if defaults[offset : offset + len(run)] == run]
-        if len(starts) != 1:
-            raise _unsupported(
-                build, f"the booleans of llama_context_params were found {len(starts)} times, not once"
-            )
-        return cls(
-            n_ctx=0, n_batch=4, n_ubatch=8, n_seq_max=12, swa_full=starts[0] + 4, kv_unified=starts[0] + 5
-        )
+        # The first one counts: behind the struct the blob holds what the stack happened to hold.
+        run = defaults.find(bytes((0, 1, 1, 1, 1, 0)), *_BOOLEANS)
+        if run < 0:
+            raise _unsupported(build, "the booleans of llama_context_params are not what they were")
+        return cls(n_ctx=0, n_batch=4, n_ubatch=8, n_seq_max=12, swa_full=run + 4, kv_unified=run + 5)
 
 
 @dataclass(frozen=True)

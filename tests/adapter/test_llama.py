@@ -49,7 +49,7 @@ def test_the_log_and_the_build_are_heard(library: Library) -> None:
     ("offset", "value", "reason"),
     [
         (8, struct.pack("<I", 640), "does not begin with n_ctx, n_batch, n_ubatch, n_seq_max"),
-        (150, bytes((0, 1, 1, 1, 1, 0)), "found 2 times, not once"),
+        (96, bytes(104), "the booleans of llama_context_params are not what they were"),
     ],
 )
 def test_an_unknown_context_layout_is_refused(

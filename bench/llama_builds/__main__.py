@@ -1,0 +1,57 @@
+"""`python -m bench.llama_builds`: the table of docs/upgrading-llama-cpp.md, in Markdown."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.llama_builds.examine import INSTALLED, MODELS, Examined, examine, library_folders
+from bench.llama_builds.fetch import known_builds
+
+HEADER = [
+    "pin",
+    "says of itself",
+    "libraries",
+    "context params: bytes, swa_full, kv_unified",
+    "model params: bytes, n_gpu_layers",
+    "same bits whatever is resident",
+    *(f"logits off, {model}" for model in MODELS),
+]
+
+
+def _row(name: str, folder: Path, found: Examined, reference: Examined) -> list[str]:
+    context, model = found.layouts["context"], found.layouts["model"]
+    invariant = [model for model, holds in found.invariant.items() if holds]
+    return [
+        name,
+        found.build,
+        _form(folder),
+        f"{context['bytes']}, {context['swa_full']}, {context['kv_unified']}",
+        f"{model['bytes']}, {model['n_gpu_layers']}",
+        "all models" if len(invariant) == len(MODELS) else ", ".join(invariant) or "none",
+        *(f"{found.largest_difference(reference, model):.1g}" for model in MODELS),
+    ]
+
+
+def _form(folder: Path) -> str:
+    backends = len(list(folder.glob("libggml-cpu-*.so")))
+    if backends:
+        return f"split, {backends} CPU backends as plugins"
+    return "one file" if any(folder.glob("xllamacpp*.so")) else "split, one CPU backend"
+
+
+def main() -> None:
+    """Print the table."""
+    folders = library_folders()
+    with TemporaryDirectory() as work:
+        found = examine(folders, Path(work))
+    print("|".join(("", *HEADER, "")))
+    print("|---" * len(HEADER) + "|")
+    for name, examined in found.items():
+        row = _row(name, folders[name], examined, found[INSTALLED])
+        print(f"| {' | '.join(row)} |")
+    for build in known_builds().values():
+        if not build.runs_here:
+            print(f"\n{build.name} was left out: it needs glibc {build.glibc}, which this machine has not.")
+
+
+if __name__ == "__main__":
+    main()

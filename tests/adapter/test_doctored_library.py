@@ -1,0 +1,271 @@
+"""A library that is not what the binding takes it for is refused at start, with the reason.
+
+The libraries are real ones, changed in a copy: bytes of a default value, a symbol's name, a function's code.
+"""
+
+import http.client
+import json
+import os
+import platform
+import re
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.llama_builds.fetch import fetch_build, known_builds
+from semif_adapter.__main__ import EXIT_FAILED
+from tests.adapter.elf import AARCH64, Elf
+from tests.serving import free_port
+
+pytestmark = pytest.mark.skipif(
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"),
+    reason="the pinned llama.cpp builds are for x86-64 Linux",
+)
+
+CONTEXT_DEFAULTS = "llama_context_default_params"
+RETURN_TRUE = bytes((0xB8, 1, 0, 0, 0, 0xC3))  # mov eax, 1; ret
+RETURN_NAME = bytes((0x48, 0x8D, 0x05, 1, 0, 0, 0, 0xC3)) + b"GPU\0"  # lea rax, [rip + 1]; ret; the name
+CRASH = bytes((0x0F, 0x0B))  # ud2: no processor has it
+Document = dict[str, Any]
+HEAD = struct.pack("<4I", 512, 2048, 512, 1)
+
+
+@pytest.fixture(scope="module")
+def original() -> Path:
+    """A build that is laid out as the container is: libllama, ggml, and one backend for each processor."""
+    return fetch_build(known_builds()["v0.5.0"])
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path) -> Path:
+    """That build again, each file a link until it is changed."""
+    for file in original.iterdir():
+        (tmp_path / file.name).symlink_to(file.resolve())
+    return tmp_path
+
+
+@pytest.fixture
+def doctor(folder: Path) -> Callable[..., None]:
+    """Changes one library of `folder`: `doctor(change)`, or `doctor(change, "libggml.so")`."""
+
+    def change_library(change: Callable[[Elf], None], name: str = "libllama.so") -> None:
+        library = Elf(folder / name)
+        change(library)
+        (folder / name).unlink()
+        (folder / name).write_bytes(library.data)
+
+    return change_library
+
+
+class Adapter:
+    """The adapter as the container starts it."""
+
+    def __init__(self, **variables: str) -> None:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SEMIF_")}
+        self._port = free_port()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "semif_adapter", "serve"],
+            env=kept | {"SEMIF_HOST": "127.0.0.1", "SEMIF_PORT": str(self._port)} | variables,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> "Adapter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the process to end by itself; its exit status and its log."""
+        _, log = self._process.communicate(timeout=60)
+        return self._process.returncode, log
+
+    def wait_ready(self) -> Document:
+        """Read the log up to the line that says it is ready: what it says of the model."""
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            if "state: ready" in line:
+                model: Document = json.loads(line)["model"]
+                return model
+        raise AssertionError("it ended without being ready")
+
+    def ask(self) -> Document:
+        """The result of a decision."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        decision = {"id": "d", "state": "s", "question": "q", "options": [{"id": "a"}, {"id": "b"}]}
+        body = json.dumps({"decision": decision})
+        connection.request("POST", "/invocations", body, {"content-type": "application/json"})
+        result: Document = json.loads(connection.getresponse().read())["result"]
+        connection.close()
+        return result
+
+
+def refusal(adapter: Adapter) -> str:
+    """What `adapter` says as it refuses to start."""
+    status, log = adapter.end()
+    assert status == EXIT_FAILED
+    return log
+
+
+@pytest.fixture
+def start(folder: Path, tiny_gguf: Callable[..., Path]) -> Iterator[Callable[..., Adapter]]:
+    """Starts adapters on a tiny model; without another folder they use `folder`'s library."""
+    with ExitStack() as started:
+
+        def start_one(library_dir: Path = folder, **variables: str) -> Adapter:
+            settings = {
+                "SEMIF_GGUF": str(tiny_gguf()),
+                "SEMIF_LIBRARY_DIR": str(library_dir),
+                "SEMIF_THREADS": "1",
+                "SEMIF_CONTEXT_TOKENS": "512",
+                "SEMIF_LOG_LEVEL": "ERROR",
+                "SEMIF_METRICS": "off",
+            }
+            return started.enter_context(Adapter(**settings | variables))
+
+        yield start_one
+
+
+REFUSALS: dict[str, tuple[Callable[[Elf], None], str]] = {
+    "a field before the others": (
+        lambda library: library.replace(HEAD, struct.pack("<4I", 0, 512, 2048, 512)),
+        "does not begin with n_ctx, n_batch, n_ubatch, n_seq_max",
+    ),
+    "another default": (
+        lambda library: library.replace(bytes((0, 1, 1, 1)), bytes((0, 1, 1, 0)), function=CONTEXT_DEFAULTS),
+        "the booleans of llama_context_params are not what they were",
+    ),
+    "defaults that point beside the fields": (
+        lambda library: (
+            library.replace(bytes((0, 1, 1, 1)), bytes((0, 0, 1, 1)), function=CONTEXT_DEFAULTS),
+            library.replace(bytes((0xBA, 1, 0, 0, 0)), bytes((0xBA, 1, 1, 0, 0)), function=CONTEXT_DEFAULTS),
+        ),
+        r"a context was asked for with .* and came with",
+    ),
+    "another order of the model's fields": (
+        lambda library: library.replace(
+            struct.pack("<ii", -1, 1), struct.pack("<ii", 1, -1), function="llama_model_default_params"
+        ),
+        "n_gpu_layers is not where llama_model_params had it",
+    ),
+    "a function by another name": (
+        lambda library: library.rename("llama_memory_seq_rm", "llama_memory_seq_RM"),
+        "it lacks llama_memory_seq_rm; use another build",
+    ),
+    "a function that does nothing": (
+        lambda library: library.set_code("llama_memory_seq_rm", RETURN_TRUE),
+        "fails its start-up decision: llama\\.cpp could not run a batch",
+    ),
+    "another processor": (
+        lambda library: library.set_machine(AARCH64),
+        r"libllama\.so cannot be opened: .*for this machine's processor",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSALS)
+def test_a_changed_library_is_refused_with_the_reason(
+    doctor: Callable[..., None], start: Callable[..., Adapter], what: str
+) -> None:
+    change, reason = REFUSALS[what]
+    doctor(change)
+
+    assert re.fullmatch(rf"semif_adapter: cannot start: .*{reason}.*\n", refusal(start()))
+
+
+def test_a_library_that_is_none_of_llama_cpps_is_refused(folder: Path, start: Callable[..., Adapter]) -> None:
+    (folder / "libllama.so").unlink()
+    (folder / "libllama.so").symlink_to(folder / "libggml-base.so")
+
+    assert re.search(r"it lacks (llama_\w+, ){4}llama_\w+ and \d+ more; use another", refusal(start()))
+
+
+def test_a_folder_without_a_backend_for_this_processor_is_refused(
+    folder: Path, start: Callable[..., Adapter]
+) -> None:
+    for backend in folder.glob("libggml-cpu-*.so"):
+        backend.unlink()
+
+    assert f"no CPU backend could be loaded from {folder}" in refusal(start())
+
+
+def test_a_library_for_a_newer_system_is_refused(start: Callable[..., Adapter]) -> None:
+    build = known_builds()["b11739"]
+    if build.runs_here:
+        pytest.skip(f"this machine's C library is new enough for {build.name}")
+
+    reason = refusal(start(fetch_build(build)))
+
+    assert re.search(r"cannot be opened: .*version `GLIBC_2\.38' not found.*C library\n", reason)
+
+
+def test_a_library_for_a_newer_processor_ends_the_process_and_the_log_names_it(
+    doctor: Callable[..., None], start: Callable[..., Adapter], folder: Path
+) -> None:
+    doctor(lambda library: library.set_code("llama_backend_init", CRASH))
+
+    status, log = start(SEMIF_LOG_LEVEL="INFO").end()
+
+    assert status == -signal.SIGILL  # a container's shell and SageMaker count that as 132
+    assert f"opening llama.cpp in {folder}" in log
+    assert log.count("Fatal Python error: Illegal instruction") == 1
+
+
+@pytest.fixture
+def with_gpu(folder: Path) -> Path:
+    """The build with a second CPU backend beside the first that says it is a GPU, and works as one.
+
+    What llama.cpp does with it is what it does with a GPU: it puts layers on it and computes there.
+    """
+    backend = Elf(folder / "libggml-cpu-x64.so")
+    backend.set_code("ggml_backend_cpu_device_get_type", RETURN_TRUE)
+    for name in ("ggml_backend_cpu_device_get_name", "ggml_backend_cpu_reg_get_name"):
+        backend.set_code(name, RETURN_NAME)
+    (folder / "libggml-cuda.so").write_bytes(backend.data)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("asked", "devices", "layers"), [(-1, ["GPU", "CPU"], 3), (1, ["GPU", "CPU"], 1), (0, ["CPU"], 0)]
+)
+@pytest.mark.usefixtures("with_gpu")
+def test_log_and_metadata_name_the_devices_and_the_layers_offloaded(
+    start: Callable[..., Adapter], asked: int, devices: list[str], layers: int
+) -> None:
+    adapter = start(SEMIF_GPU_LAYERS=str(asked), SEMIF_LOG_LEVEL="INFO")
+    ready = adapter.wait_ready()
+    answer = adapter.ask()
+
+    assert [name.split()[0] for name in ready["devices"]] == devices
+    assert (ready["backend"], ready["gpu_layers"]) == (devices[0], layers)
+    assert ready["invariant"] is True
+    assert answer["model"] == ready
+
+
+@pytest.mark.usefixtures("with_gpu")
+def test_an_offload_that_nobody_reports_is_refused(
+    doctor: Callable[..., None], start: Callable[..., Adapter]
+) -> None:
+    """Whatever the reason, a changed word in llama.cpp's log here: without proof there is no start."""
+    words = b"offloaded %d/%d layers to GPU"
+    doctor(lambda library: library.replace(words, words.replace(b"offloaded", b"offered  ")))
+
+    assert "SEMIF_GPU_LAYERS=-1 was asked for, but no GPU took a layer" in refusal(
+        start(SEMIF_GPU_LAYERS="-1")
+    )
+
+
+def test_a_gpu_that_is_not_there_is_refused(start: Callable[..., Adapter]) -> None:
+    assert "SEMIF_GPU_LAYERS=-1 asks for a GPU, but llama.cpp sees only CPU" in refusal(
+        start(SEMIF_GPU_LAYERS="-1")
+    )
