@@ -130,6 +130,7 @@ class Library:
         """The last error lines of llama.cpp's log, oldest first."""
         self.offloaded_layers = 0
         """Layers that the last loaded model put on GPUs, as llama.cpp's log reports them."""
+        self._folder = folder
         self._handles = [_open(path) for path in _files(folder)]
         self._declare(folder)
         self._log = ctypes.CFUNCTYPE(None, ctypes.c_int, _text, _pointer)(self._hear)
@@ -203,6 +204,21 @@ class Library:
         if offloaded := re.search(r"offloaded (\d+)/\d+ layers to GPU", line):
             self.offloaded_layers = int(offloaded[1])
 
+    def why_no_gpu(self) -> str:
+        """Why no GPU is among the devices; ask before a model is loaded.
+
+        llama.cpp does not say why it passes over a backend, so what hinders it is found by opening it again.
+        """
+        backends = sorted(self._folder.glob("libggml-cuda*.so"))
+        if not backends:
+            return f"there is no libggml-cuda*.so in {self._folder}"
+        for path in backends:
+            try:
+                ctypes.CDLL(str(path))
+            except OSError as error:
+                return f"{path.name} cannot be opened: {_one_line(error)}"
+        return self.last_error()
+
     def last_error(self) -> str:
         """The latest error line of the log, as the reason in a message."""
         return self.errors[-1] if self.errors else "llama.cpp gave no reason"
@@ -241,6 +257,10 @@ def _open(path: Path) -> ctypes.CDLL:
         return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
         raise StartupError(
-            f"{path} cannot be opened: {' '.join(str(error).split())}; SEMIF_LIBRARY_DIR must hold a build of "
-            "llama.cpp for this machine's processor and C library"
+            f"{path} cannot be opened: {_one_line(error)}; SEMIF_LIBRARY_DIR must hold a build of llama.cpp "
+            "for this machine's processor and C library"
         ) from None
+
+
+def _one_line(error: OSError) -> str:
+    return " ".join(str(error).split())

@@ -44,7 +44,8 @@ class Model:
         if gpu_layers and not any(device.is_gpu for device in library.devices):
             raise StartupError(
                 f"SEMIF_GPU_LAYERS={gpu_layers} asks for a GPU, but llama.cpp sees only "
-                f"{', '.join(map(str, library.devices))}; choose a GPU image and instance, or set it to 0"
+                f"{', '.join(map(str, library.devices))} ({library.why_no_gpu()}); choose a GPU image and an "
+                "instance and host image with its driver, or set it to 0"
             )
         params = library.llama_model_default_params()
         params.write(library.model_layout.n_gpu_layers, "<i", gpu_layers if gpu_layers >= 0 else 999)

@@ -19,7 +19,7 @@ from semif.sources.fetch import fetch
 INSTALLED = "installed"
 """The build that the tests run on everywhere else, against which the others are compared."""
 MODELS = {"embedded": "text", "qwen3": "letters", "gemma3": "letters", "qwen35": "letters"}
-"""Model and readout: the embedded preset; tiny ones with attention, a sliding window, recurrent layers."""
+"""Model and readout: the embedded preset, and tiny ones: attention, a sliding window, recurrent layers."""
 PROBE_SECONDS = 300
 
 

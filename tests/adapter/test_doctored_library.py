@@ -265,7 +265,19 @@ def test_an_offload_that_nobody_reports_is_refused(
     )
 
 
-def test_a_gpu_that_is_not_there_is_refused(start: Callable[..., Adapter]) -> None:
-    assert "SEMIF_GPU_LAYERS=-1 asks for a GPU, but llama.cpp sees only CPU" in refusal(
-        start(SEMIF_GPU_LAYERS="-1")
-    )
+def test_a_gpu_that_is_not_there_is_refused(folder: Path, start: Callable[..., Adapter]) -> None:
+    log = refusal(start(SEMIF_GPU_LAYERS="-1"))
+
+    assert "SEMIF_GPU_LAYERS=-1 asks for a GPU, but llama.cpp sees only CPU" in log
+    assert f"(there is no libggml-cuda*.so in {folder})" in log
+
+
+def test_a_gpu_backend_that_lacks_its_driver_is_named(
+    with_gpu: Path, doctor: Callable[..., None], start: Callable[..., Adapter]
+) -> None:
+    """As on a host without the CUDA libraries, where llama.cpp goes on without a word."""
+    doctor(lambda backend: backend.replace(b"\0libstdc++.so.6\0", b"\0libcudart.so.0\0"), "libggml-cuda.so")
+
+    log = refusal(start(SEMIF_GPU_LAYERS="-1"))
+
+    assert "(libggml-cuda.so cannot be opened: libcudart.so.0: cannot open shared object file" in log
