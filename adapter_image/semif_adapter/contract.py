@@ -118,6 +118,7 @@ class DecisionRequest(WireModel):
     """Body of a request with one decision.
 
     Its prompt layout is schema-first; state-first where it rotates, since the rotations then share the state.
+    The adapter's setting `layout` overrules the form, here and below.
     """
 
     decision: Decision

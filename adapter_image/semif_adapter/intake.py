@@ -34,7 +34,10 @@ CHECK_RETRY_SECONDS = 5.0
 
 
 class Work(NamedTuple, Generic[Parsed]):
-    """A request that was read: as its form has it, and what the engine is asked."""
+    """A request that was read: as its form has it, and what the engine is asked.
+
+    `layout` is the form's; the setting of that name overrules it.
+    """
 
     request: Parsed
     questions: Sequence[Question]
@@ -105,6 +108,7 @@ class Intake:
         self, body: bytes, encoding: str, read: Callable[[bytes], Work[Parsed]]
     ) -> tuple[Work[Parsed], int]:
         work = read(decode_body(body, encoding, self._settings.max_body_bytes))
+        work = work._replace(layout=self._settings.layout or work.layout)
         return work, self._worker.check(work.questions, work.layout)
 
     async def _read_body(self, request: Request) -> bytes:

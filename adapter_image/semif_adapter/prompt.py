@@ -10,6 +10,7 @@ end its turn or speak as the assistant, and none has to be refused or changed.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,6 +28,11 @@ SYSTEM_TEXT: dict[Readout, str] = {
 
 PROMPT_REVISION = 2
 """Raised with every change to the words or the cuts below, as part of `prompt_version`."""
+
+TEXTS_KEPT = 512
+LONGEST_KEPT = 4096
+"""The tokens of so many schemas and options, each of up to so many characters, are kept: a few megabytes, 42
+at most. Most requests ask what was asked before; it is the states that are new."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class PromptWriter:
         self._system = _with_one_bos(model, model.tokenize(template.head, parse_special=True))
         self._suffix = model.tokenize(template.tail, parse_special=True)
         self._markers = _template_markers(model, np.concatenate([self._system, self._suffix]))
+        self._kept = lru_cache(TEXTS_KEPT)(self._tokenize)
 
     @property
     def sample(self) -> Tokens:
@@ -76,8 +83,8 @@ class PromptWriter:
     ) -> Prompt:
         """The prompt of `question`, with its options listed behind `labels` where there are any.
 
-        The list begins with option `turn` and goes round. `known` is a request's memory of texts and their
-        tokens: its questions share their state. Raises InvalidRequestError where a text is no Unicode.
+        The list begins with option `turn` and goes round. `known` is a request's memory of states and
+        their tokens: its questions share one. Raises InvalidRequestError where a text is no Unicode.
         """
         listed = question.options[turn:] + question.options[:turn]
         lines = [f"\n{label}. {option.shown}" for label, option in zip(labels, listed, strict=bool(labels))]
@@ -90,33 +97,39 @@ class PromptWriter:
 
     def continuation(self, option: OptionText, path: str) -> Tokens:
         """The tokens that answer with `option`, right behind the prompt (text readout)."""
-        return self._tokenize_words(self._template.answer_lead + option.spoken, path)
+        return self._tokens_of(self._template.answer_lead + option.spoken, path)
 
     def _write(
         self, question: Question, schema: str, state: str, layout: Layout, known: dict[str, Tokens] | None
     ) -> Prompt:
         known = {} if known is None else known
-        words = (f"{schema}\n\n", state) if layout == "schema-first" else (f"{state}\n\n", schema)
-        for text in words:
-            if text not in known:
-                known[text] = self._tokenize_words(text, question.path)
-        first, second = (known[text] for text in words)
+        schema_first = layout == "schema-first"
+        schema, state = (f"{schema}\n\n", state) if schema_first else (schema, f"{state}\n\n")
+        if state not in known:
+            known[state] = self._tokens_of(state, question.path, keep=False)
+        schema_tokens = self._tokens_of(schema, question.path)
+        parts = [(schema, schema_tokens), (state, known[state])]
+        (text, first), (rest, second) = parts if schema_first else parts[::-1]
         return Prompt(
             segments=(self._system, first, np.concatenate([second, self._suffix])),
-            text=self._template.head + "".join(words) + self._template.tail,
+            text=self._template.head + text + rest + self._template.tail,
             version=f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}",
-            schema_tokens=len(first if layout == "schema-first" else second),
+            schema_tokens=len(schema_tokens),
         )
 
-    def _tokenize_words(self, text: str, path: str) -> Tokens:
-        """Tokens of the caller's words, none of them with a meaning in the template."""
+    def _tokens_of(self, text: str, path: str, *, keep: bool = True) -> Tokens:
+        """Tokens of the caller's words. Raises InvalidRequestError with `path` where they are no Unicode."""
         try:
-            parts = _split_inside(text, self._markers)
-            return np.concatenate([self._model.tokenize(part, parse_special=False) for part in parts])
+            return self._kept(text) if keep and len(text) <= LONGEST_KEPT else self._tokenize(text)
         except UnicodeEncodeError:
             raise InvalidRequestError(
                 "a text holds a lone surrogate; send valid Unicode", path=path
             ) from None
+
+    def _tokenize(self, text: str) -> Tokens:
+        """Tokens of `text`, none of them with a meaning in the template."""
+        parts = _split_inside(text, self._markers)
+        return np.concatenate([self._model.tokenize(part, parse_special=False) for part in parts])
 
 
 def _with_one_bos(model: Model, tokens: Tokens) -> Tokens:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
-from semif_adapter.contract import Readout
+from semif_adapter.contract import Layout, Readout
 from semif_adapter.errors import StartupError
 
 PREFIX = "SEMIF_"
@@ -30,6 +30,9 @@ class Settings(BaseModel):
         Path("/opt/llama.cpp/bin"), description="folder of libllama.so and its backends"
     )
     readout: Readout | None = Field(None, description="readout to use instead of the manifest's")
+    layout: Layout | None = Field(
+        None, description="what a prompt begins with, for all requests; unset: by the form of the request"
+    )
     host: str = Field(
         "0.0.0.0",  # noqa: S104 - SageMaker reaches the container from outside
         description="address to listen on",

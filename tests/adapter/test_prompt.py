@@ -12,8 +12,8 @@ from semif_adapter.contract import Decision
 from semif_adapter.decisions import to_question
 from semif_adapter.errors import InvalidRequestError, StartupError
 from semif_adapter.libllama import Library
-from semif_adapter.llama import Model
-from semif_adapter.prompt import Prompt, PromptWriter
+from semif_adapter.llama import Model, Tokens
+from semif_adapter.prompt import LONGEST_KEPT, Prompt, PromptWriter
 from semif_adapter.question import Question, content_text
 
 SYSTEM = "Answer with a letter."
@@ -183,6 +183,25 @@ def test_a_json_state_keeps_its_order_and_wastes_no_space() -> None:
 
     assert content_text(state) == '{"b":[1,2.5,null,true],"a":{"ü":"x y"}}'
     assert content_text(' "as it is" ') == ' "as it is" '
+
+
+def test_schemas_are_tokenised_once_and_the_latest_are_kept(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("semif_adapter.prompt.TEXTS_KEPT", 2)
+    template = writer(model)
+
+    def schema(question: str) -> Tokens:
+        return template.write(asked(question=question), "schema-first", "AB").segments[1]
+
+    first = schema("q")
+    assert schema("q") is first
+    for other in ("r", "s"):
+        schema(other)
+    assert schema("q") is not first
+    assert np.array_equal(schema("q"), first)
+    long = "q" * (LONGEST_KEPT + 1)
+    assert schema(long) is not schema(long)
 
 
 def test_a_lone_surrogate_is_refused_without_showing_it(model: Model) -> None:

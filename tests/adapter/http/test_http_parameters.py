@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from semif_adapter.contract import Layout
 from semif_adapter.engine import Engine
 from semif_adapter.settings import Settings
 
@@ -38,6 +39,39 @@ def test_rotations_share_the_state(server: Any, decision: Document, form: str) -
     assert server.ask({form: decision if form == "decision" else [decision]} | ROTATE).status == 200
     questions, layout = server.engine.calls[-1]
     assert (questions[0].rotate, layout) == (True, "state-first")
+
+
+@pytest.mark.parametrize("layout", ["schema-first", "state-first"])
+def test_a_setting_fixes_one_layout_for_every_form(
+    start_server: Any, decision: Document, layout: Layout
+) -> None:
+    fixed = start_server(layout=layout)
+    system_one = {"state": "s", "questions": {"q": {"type": "noul", "instructions": "Is it so?"}}}
+    for document in ({"decision": decision}, {"decision": decision} | ROTATE, {"decisions": [decision]}):
+        assert fixed.ask(document).status == 200
+    assert fixed.ask(system_one).status == 200
+    assert [asked for _, asked in fixed.engine.calls] == [layout] * 4
+
+
+def test_questions_with_one_layout_are_answered_alike_in_every_form(
+    start_server: Any, decision: Document, tiny_gguf: Callable[..., Path], library_dir: Path
+) -> None:
+    settings = Settings(gguf=tiny_gguf(), library_dir=library_dir, readout="letters", threads=1)
+    fixed = start_server(load=lambda: Engine.load(settings), layout="schema-first")
+    other = decision | {"id": "e", "question": "Which of the two?"}
+
+    together = fixed.ask({"decisions": [decision, other]}).json["results"]
+
+    alone = [fixed.ask({"decision": one}).json["result"] for one in (decision, other)]
+    for key in ("option_logits", "prompt_sha256", "prompt_version"):
+        assert [result[key] for result in together] == [result[key] for result in alone]
+    assert together[0]["prompt_version"].startswith("chat-letters-schema-first-")
+    criteria = {option["id"]: option.get("description") for option in decision["options"]}
+    question = {"type": "choice", "instructions": decision["question"], "criteria": criteria}
+    neighbour = {"type": "noul", "instructions": "Is the customer angry?"}
+    system_one = {"state": decision["state"], "questions": {"q": question}}
+    both = {"state": decision["state"], "questions": {"r": neighbour, "q": question}}
+    assert fixed.ask(system_one).json["answers"]["q"] == fixed.ask(both).json["answers"]["q"]
 
 
 @pytest.mark.parametrize(
