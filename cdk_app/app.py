@@ -21,23 +21,26 @@ from semif.presets import load_preset
 Stage = Literal["artifacts", "all"]
 
 
-def build(environment: Environment, lock: Lock | None, *, app: App | None = None) -> App:
-    """Compose the stacks of `environment`: artifacts alone without a lock, the endpoint too with one.
+Deployment = tuple[Environment, Lock | None]
+"""An environment with its lock, or with none before its first builds."""
 
-    The lock must have been checked against the environment. Raises SemifError for what cannot be deployed.
+
+def build(*deployments: Deployment, app: App) -> None:
+    """Compose the stacks of each environment: artifacts alone without a lock, the endpoint too with one.
+
+    A lock must have been checked against its environment. Raises SemifError for what cannot be deployed.
     """
-    app = app or App(analytics_reporting=False)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    extended = base_image(environment.accelerator) if environment.kind == "decision" else None
-    ArtifactsStack(app, base_image=extended, environment=environment)
-    if lock is not None:
-        EndpointStack(app, environment=environment, lock=lock)
-    return app
+    for environment, lock in deployments:
+        extended = base_image(environment.accelerator) if environment.kind == "decision" else None
+        ArtifactsStack(app, base_image=extended, environment=environment)
+        if lock is not None:
+            EndpointStack(app, environment=environment, lock=lock)
 
 
 def compose(app: App) -> None:
     """Compose what the contexts `env`, `stage` and `lock` ask for. Raises SemifError for what cannot be."""
-    build(*_inputs(app), app=app)
+    build(_inputs(app), app=app)
 
 
 def main() -> None:
@@ -50,7 +53,7 @@ def main() -> None:
     app.synth()
 
 
-def _inputs(app: App) -> tuple[Environment, Lock | None]:
+def _inputs(app: App) -> Deployment:
     name = app.node.try_get_context("env")
     if not isinstance(name, str):
         raise SemifError(

@@ -1,6 +1,8 @@
 """Least privilege, over every policy of every template."""
 
+import runpy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from semif.environment import environment_names
 
 Templates = dict[str, Any]
+CASES = runpy.run_path(str(Path(__file__).with_name("matrix.py")))["cases"]()
 
 ANY_RESOURCE = {
     "ecr:GetAuthorizationToken": "the token of a registry has no resource",
@@ -15,8 +18,10 @@ ANY_RESOURCE = {
     "sts:GetServiceBearerToken": "has no resource; limited to ecr-public by a condition",
     "cloudwatch:PutMetricData": "has no resource; limited to SageMaker's namespaces by a condition",
 }
+EC2_DESCRIBES = {"DhcpOptions", "NetworkInterfaces", "SecurityGroups", "Subnets", "Vpcs"}
+ANY_RESOURCE |= {f"ec2:Describe{what}": "EC2's Describe actions have no resource" for what in EC2_DESCRIBES}
 NEEDS_CONDITION = {"sts:GetServiceBearerToken", "cloudwatch:PutMetricData"}
-ENDINGS_IN_A_WILDCARD = ("/sources/*", "/models/*", ":log-stream:*")
+ENDINGS_IN_A_WILDCARD = ("/sources/*", "/models/*", ":log-stream:*", ":network-interface/*")
 
 
 def statements(template: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -44,12 +49,18 @@ def flat(resource: Any) -> str:
 
 
 @pytest.fixture(
-    params=[(name, stack) for name in environment_names() for stack in ("Artifacts", "Endpoint")],
-    ids="-".join,
+    params=[
+        (fixture, name, stack)
+        for fixture, names in (("templates", environment_names()), ("matrix", CASES))
+        for name in names
+        for stack in ("Artifacts", "Endpoint")
+    ],
+    ids=lambda param: "-".join(param[1:]),
 )
-def template(request: pytest.FixtureRequest, templates: dict[str, Templates]) -> dict[str, Any]:
-    name, stack = request.param
-    return templates[name][stack]
+def template(request: pytest.FixtureRequest) -> dict[str, Any]:
+    fixture, name, stack = request.param
+    found: dict[str, Templates] = request.getfixturevalue(fixture)
+    return found[name][stack]
 
 
 def test_no_statement_allows_a_wildcard_action(template: dict[str, Any]) -> None:

@@ -128,7 +128,8 @@ def test_the_first_stage_needs_no_lock() -> None:
 
 
 def test_a_finding_of_cdk_nag_stops_the_synthesis(tmp_path: Path) -> None:
-    app = build(load_environment("demo"), None, app=App(analytics_reporting=False, outdir=str(tmp_path)))
+    app = App(analytics_reporting=False, outdir=str(tmp_path))
+    build((load_environment("demo"), None), app=app)
     s3.Bucket(app.node.find_child("Semif-demo-Artifacts"), "Open")
     with pytest.raises(RuntimeError, match="AwsSolutions-S1"):
         app.synth()
@@ -223,8 +224,10 @@ def test_another_archive_gets_a_policy_of_its_own(
     assert not readers(before) & readers(after)
 
 
-def test_the_linter_finds_no_errors(tmp_path: Path, templates: dict[str, Templates]) -> None:
-    for name, stacks in templates.items():
+def test_the_linter_finds_no_errors(
+    tmp_path: Path, templates: dict[str, Templates], matrix: dict[str, Templates]
+) -> None:
+    for name, stacks in (templates | matrix).items():
         for stack, template in stacks.items():
             (tmp_path / f"{name}-{stack}.json").write_text(json.dumps(template))
     files = sorted(tmp_path.glob("*.json"))

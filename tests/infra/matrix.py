@@ -1,0 +1,83 @@
+"""Environments for synth checks: every serving path, with settings dealt out so that any two of them meet."""
+
+import re
+import shutil
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+CUDA_POOL = """instance_pool = ["ml.g6.xlarge", "ml.g5.xlarge"]
+provision_timeout_seconds = 600
+inference_ami_version = "al2023-ami-sagemaker-inference-gpu-4-1\""""
+
+PATHS = {
+    "cpu": ("decision", 'instance_type = "ml.c6i.xlarge"\nvolume_size_gb = 40'),
+    "pool": ("decision", 'instance_pool = ["ml.c6i.xlarge", "ml.c5.xlarge", "ml.m5d.xlarge"]'),
+    "cuda": ("decision", f"{CUDA_POOL}\nvolume_size_gb = 40"),
+    "graviton": ("decision", 'instance_pool = ["ml.c7g.xlarge", "ml.c6gd.xlarge"]'),
+    "text": ("text", 'instance_type = "ml.c6i.4xlarge"'),
+    "text-cuda": ("text", CUDA_POOL),
+}
+"""Kind and place of each serving path."""
+
+KEY_ARN = "arn:aws:kms:eu-central-1:111122223333:key/11111111-2222-3333-4444-555555555555"
+NETWORKS = {
+    "none": "",
+    "groups": """[network]
+vpc_id = "vpc-0123456789abcdef0"
+subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+security_group_ids = ["sg-0123456789abcdef0"]
+""",
+    "vpc": """[network]
+vpc_id = "vpc-0123456789abcdef0"
+subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+""",
+}
+ENCRYPTION = f'''[encryption]
+kms_key_arn = "{KEY_ARN}"
+'''
+BOUNDARY = "arn:aws:iam::111122223333:policy/Boundary"
+
+
+def cases() -> dict[str, dict[str, Any]]:
+    """Name (path and network) to what the case is."""
+    found = {}
+    for row, (path, network) in enumerate(product(PATHS, NETWORKS)):
+        case = {
+            "path": path,
+            "network": network,
+            "encrypted": row % 2 == 0,
+            "retained": row // 2 % 2 == 0,
+            "bounded": (row // 3 + row) % 3 == 0,
+        }
+        found[f"{path}-{network}"] = case
+    return found
+
+
+def environment_file(case: dict[str, Any]) -> str:
+    """The text of a case's file."""
+    kind, place = PATHS[case["path"]]
+    parts = [
+        f'kind = "{kind}"\nremoval = "{"retain" if case["retained"] else "destroy"}"\n',
+        f'permissions_boundary = "{BOUNDARY}"\n[tags]\nteam = "decisions"\n' if case["bounded"] else "",
+        f'[model]\npreset = "embedded"\n[endpoint]\n{place}\n',
+        NETWORKS[case["network"]],
+        ENCRYPTION if case["encrypted"] else "",
+    ]
+    return "".join(parts)
+
+
+def write_project(folder: Path, root: Path) -> Path:
+    """A project with these environments, the presets of `root` and its base images, Graviton's pinned too."""
+    shutil.copytree(root / "models", folder / "models")
+    (folder / "environments").mkdir()
+    for name, case in cases().items():
+        (folder / "environments" / f"{name}.toml").write_text(environment_file(case))
+    images = (root / "adapter_image" / "dlc.toml").read_text()
+    (folder / "adapter_image").mkdir()
+    # Nobody pinned the Graviton image yet: any digest shows what a synthesis with one gives.
+    pinned = re.sub(
+        r"(?ms)^(\[graviton\](?:(?!^digest|^\[).)*)\Z", rf'\1digest = "sha256:{"a" * 64}"\n', images
+    )
+    (folder / "adapter_image" / "dlc.toml").write_text(pinned)
+    return folder

@@ -1,0 +1,135 @@
+"""What holds for every serving path with every setting of matrix.py."""
+
+import runpy
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk.assertions import Template
+
+from semif.base_images import base_image
+
+Templates = dict[str, Any]
+MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
+CASES: dict[str, dict[str, Any]] = MATRIX["cases"]()
+KEY_ARN = MATRIX["KEY_ARN"]
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [item["Properties"] for item in template["Resources"].values() if item["Type"] == kind]
+
+
+def test_any_two_settings_meet() -> None:
+    settings = ("path", "network", "encrypted", "retained", "bounded")
+    for one, other in combinations(settings, 2):
+        wanted = product({case[one] for case in CASES.values()}, {case[other] for case in CASES.values()})
+        assert set(wanted) == {(case[one], case[other]) for case in CASES.values()}, (one, other)
+
+
+@every_case
+def test_the_image_fits_the_instances(matrix: dict[str, Templates], name: str) -> None:
+    path = CASES[name]["path"]
+    artifacts, endpoint = matrix[name]["Artifacts"], matrix[name]["Endpoint"]
+    machines = {
+        project["Source"]["BuildSpec"]: project["Environment"]
+        for project in of_type(artifacts, "AWS::CodeBuild::Project")
+    }
+    (variant,) = of_type(endpoint, "AWS::SageMaker::EndpointConfig")[0]["ProductionVariants"]
+    assert ("InferenceAmiVersion" in variant) == ("cuda" in path)
+    (model,) = of_type(endpoint, "AWS::SageMaker::Model")
+    if path.startswith("text"):
+        assert set(machines) == {"buildspec.model.yml"}
+        assert not of_type(artifacts, "AWS::ECR::Repository")
+        assert ".dkr.ecr.eu-central-1.amazonaws.com/llama-cpp@" in model["PrimaryContainer"]["Image"]
+        return
+    image = machines["buildspec.yml"]
+    assert image["Type"] == ("ARM_CONTAINER" if path == "graviton" else "LINUX_CONTAINER")
+    variables = {variable["Name"]: variable["Value"] for variable in image["EnvironmentVariables"]}
+    repository = variables["BASE_IMAGE"].partition("@")[0]
+    assert repository.endswith("-arm64") == (path == "graviton")
+    assert (variables["BASE_IMAGE"] == str(base_image("cuda"))) == (path == "cuda")
+    layers = model["PrimaryContainer"]["Environment"].get("SEMIF_GPU_LAYERS")
+    assert layers == ("-1" if path == "cuda" else None)
+
+
+@every_case
+def test_the_container_is_isolated_and_placed_where_the_file_says(
+    matrix: dict[str, Templates], name: str
+) -> None:
+    endpoint = matrix[name]["Endpoint"]
+    (model,) = of_type(endpoint, "AWS::SageMaker::Model")
+    assert model["EnableNetworkIsolation"] is True
+    groups = of_type(endpoint, "AWS::EC2::SecurityGroup")
+    if CASES[name]["network"] == "none":
+        assert "VpcConfig" not in model
+        assert not groups
+        return
+    place = model["VpcConfig"]
+    assert place["Subnets"] == ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+    if CASES[name]["network"] == "groups":
+        assert place["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
+        assert not groups
+        return
+    (group,) = groups
+    (logical_id,) = Template.from_json(endpoint).find_resources("AWS::EC2::SecurityGroup")
+    assert place["SecurityGroupIds"] == [{"Fn::GetAtt": [logical_id, "GroupId"]}]
+    assert group["VpcId"] == "vpc-0123456789abcdef0"
+    assert "SecurityGroupIngress" not in group
+    (egress,) = group["SecurityGroupEgress"]
+    assert (egress["IpProtocol"], egress["FromPort"], egress["ToPort"]) == ("tcp", 443, 443)
+
+
+@every_case
+def test_the_key_is_used_wherever_data_lies(matrix: dict[str, Templates], name: str) -> None:
+    artifacts, endpoint = matrix[name]["Artifacts"], matrix[name]["Endpoint"]
+    with_volume = CASES[name]["path"] in {"cpu", "text"}  # the other pools hold a type with disks of its own
+    (bucket,) = of_type(artifacts, "AWS::S3::Bucket")
+    (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    groups = [*of_type(artifacts, "AWS::Logs::LogGroup"), *of_type(endpoint, "AWS::Logs::LogGroup")]
+    found = {
+        "bucket": rule["ServerSideEncryptionByDefault"].get("KMSMasterKeyID"),
+        **{
+            f"repository {number}": repository.get("EncryptionConfiguration", {}).get("KmsKey")
+            for number, repository in enumerate(of_type(artifacts, "AWS::ECR::Repository"))
+        },
+        **{
+            f"project {number}": project.get("EncryptionKey")
+            for number, project in enumerate(of_type(artifacts, "AWS::CodeBuild::Project"))
+        },
+        **{f"log {number}": group.get("KmsKeyId") for number, group in enumerate(groups)},
+    }
+    (config,) = of_type(endpoint, "AWS::SageMaker::EndpointConfig")
+    if CASES[name]["encrypted"]:
+        assert set(found.values()) == {KEY_ARN}, found
+        assert config.get("KmsKeyId") == (KEY_ARN if with_volume else None)
+        names = [group.get("LogGroupName") for group in of_type(endpoint, "AWS::Logs::LogGroup")]
+        assert names == [f"/aws/sagemaker/Endpoints/semif-{name}"]
+    else:
+        assert set(found.values()) == {None}, found
+        assert ":kms:" not in str(matrix[name])
+        assert "KmsKeyId" not in config
+
+
+@every_case
+def test_a_volume_size_only_where_there_is_a_volume(matrix: dict[str, Templates], name: str) -> None:
+    (config,) = of_type(matrix[name]["Endpoint"], "AWS::SageMaker::EndpointConfig")
+    (variant,) = config["ProductionVariants"]
+    assert variant.get("VolumeSizeInGB") == (40 if CASES[name]["path"] == "cpu" else None)
+
+
+@every_case
+def test_what_goes_and_what_stays(matrix: dict[str, Templates], name: str) -> None:
+    policy = "Retain" if CASES[name]["retained"] else "Delete"
+    for item in matrix[name]["Artifacts"]["Resources"].values():
+        if item["Type"] in {"AWS::S3::Bucket", "AWS::ECR::Repository"}:
+            assert item["DeletionPolicy"] == item["UpdateReplacePolicy"] == policy
+
+
+@every_case
+def test_every_role_is_bounded_or_none(matrix: dict[str, Templates], name: str) -> None:
+    roles = [role for stack in matrix[name].values() for role in of_type(stack, "AWS::IAM::Role")]
+    wanted = MATRIX["BOUNDARY"] if CASES[name]["bounded"] else None
+    assert len(roles) >= 2
+    assert {role.get("PermissionsBoundary") for role in roles} == {wanted}
