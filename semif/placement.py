@@ -58,7 +58,7 @@ def volume_warnings(names: Sequence[str], *, volume_size_gb: int | None, encrypt
     """What a variant on these instance types leaves out because they have disks of their own."""
     with_disks = ", ".join(name for name in names if not instance_type(name).takes_volume)
     if with_disks and volume_size_gb is not None:
-        yield f"volume_size_gb = {volume_size_gb} is left out: {with_disks} has disks and takes no volume"
+        yield f"volume_size_gb = {volume_size_gb} is left out: {with_disks} with disks of its own takes none"
     if with_disks and encrypted:
         yield (
             f"the KMS key is not used for the instances' disks: those of {with_disks} are encrypted by their "
