@@ -50,8 +50,8 @@ def test_the_embedded_presets_context_is_what_its_gguf_says(embedded_gguf: Path)
             'instance_type = "ml.c6i.large"',
             "",
             (
-                "ml.c6i.large has 4.0 GiB of memory, 3.6 GiB of it usable, needed are 4.8 GiB: weights 2.8 GiB, "
-                "context of 16,384 tokens 0.5 GiB, saved prompts 0.5 GiB, overhead 1.0 GiB"
+                "ml.c6i.large has 4.0 GiB of memory, 3.6 GiB of it usable, needed are 4.8 GiB: weights "
+                "2.8 GiB, context of 16,384 tokens 0.5 GiB, saved prompts 0.5 GiB, overhead 1.0 GiB"
             ),
         ),
         (
@@ -63,8 +63,8 @@ def test_the_embedded_presets_context_is_what_its_gguf_says(embedded_gguf: Path)
             f'instance_type = "ml.g4dn.xlarge"\n{AMI}',
             "context_tokens = 65536\nstreams = 8",
             (
-                "ml.g4dn.xlarge has 16.0 GiB of GPU memory, 14.4 GiB of it usable, needed are 19.8 GiB: weights "
-                "2.8 GiB, context of 524,288 tokens 16.0 GiB, overhead 1.0 GiB"
+                "ml.g4dn.xlarge has 16.0 GiB of GPU memory, 14.4 GiB of it usable, needed are 19.8 GiB: "
+                "weights 2.8 GiB, context of 524,288 tokens 16.0 GiB, overhead 1.0 GiB"
             ),
         ),
     ],
