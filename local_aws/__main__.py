@@ -55,11 +55,10 @@ def _run(arguments: argparse.Namespace, listener: socket.socket, stop: threading
     _prepare_environment()
     from local_aws import server as http  # noqa: PLC0415 - moto reads the environment when it is imported
 
-    server = http.make(listener)
     workspace = Path(tempfile.mkdtemp(prefix="work-", dir=arguments.state)).resolve()
-    context = Context(f"http://{HOST}:{server.port}", arguments.region, workspace)
+    context = Context(f"http://{HOST}:{listener.getsockname()[1]}", arguments.region, workspace)
+    server = http.make(listener, context, http.extend_moto(context))
     try:
-        http.extend_moto(context)
         thread = http.serve(server)
         with _announced(context, arguments.state) as announcement:
             if arguments.until_stdin_closes:

@@ -9,7 +9,8 @@ from typing import Any
 
 from local_aws.api import ApiError, Operation, Params
 from local_aws.context import Context
-from local_aws.hosting import INVOKE_SECONDS, ContainerReply, HostingError, ModelHost
+from local_aws.errors import HostingError
+from local_aws.hosting import INVOKE_SECONDS, ContainerReply, ModelHost
 from local_aws.sagemaker import SageMakerRecords, refused
 
 SERVING = {"InService", "Updating"}
@@ -155,14 +156,7 @@ class SageMakerEndpoints:
         Raises ApiError for an unknown endpoint and for one that does not serve. A container's refusal is no
         exception but SageMaker's ModelError, HTTP 424.
         """
-        endpoint = self._endpoints.get(name)
-        if endpoint is None:
-            raise ApiError(
-                "ValidationError", f"Endpoint {name} of account {self._context.account} not found."
-            )
-        if endpoint.status not in SERVING:
-            raise ApiError("ValidationError", f"Endpoint {name} is {endpoint.status}, not InService.")
-        host = endpoint.host
+        host = self.serving_host(name)
         try:
             reply = host.invoke(body, headers)
         except TimeoutError:
@@ -171,12 +165,23 @@ class SageMakerEndpoints:
         except (OSError, http.client.HTTPException) as error:
             reply = ContainerReply(500, "text/plain", f"the container gave no whole answer: {error}".encode())
         if not 200 <= reply.status < 300:
-            return _model_error(reply, host)
+            return model_error(reply, host)
         return Invocation(
             200,
             {"Content-Type": reply.content_type, "x-Amzn-Invoked-Production-Variant": host.variant_name},
             reply.body,
         )
+
+    def serving_host(self, name: str) -> ModelHost:
+        """The host behind an endpoint; raises ApiError where there is none, or none that serves."""
+        endpoint = self._endpoints.get(name)
+        if endpoint is None:
+            raise ApiError(
+                "ValidationError", f"Endpoint {name} of account {self._context.account} not found."
+            )
+        if endpoint.status not in SERVING:
+            raise ApiError("ValidationError", f"Endpoint {name} is {endpoint.status}, not InService.")
+        return endpoint.host
 
     def _serve(self, endpoint: Endpoint) -> None:
         host = endpoint.host
@@ -235,7 +240,8 @@ def _variant_summary(variant: dict[str, Any], container: dict[str, Any]) -> Para
     return summary
 
 
-def _model_error(reply: ContainerReply, host: ModelHost) -> Invocation:
+def model_error(reply: ContainerReply, host: ModelHost) -> Invocation:
+    """How SageMaker passes a container's refusal on: ModelError, HTTP 424."""
     original = reply.body.decode(errors="replace")
     side = "client" if 400 <= reply.status < 500 else "server"
     told = f"Received {side} error ({reply.status}) from {host.variant_name}"

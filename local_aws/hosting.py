@@ -1,30 +1,24 @@
-"""One model host: fetches the model archive, unpacks it, runs the adapter and asks it until it is ready."""
+"""One model host: brings the model data, runs the container's program and asks it until it is ready."""
 
-import gzip
 import http.client
-import importlib.util
 import secrets
 import shutil
 import socket
 import subprocess
-import sys
-import tarfile
 import tempfile
 import threading
 import time
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import urlparse
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from local_aws.containers import program_of
 from local_aws.context import HOST, Context
+from local_aws.errors import HostingError
 from local_aws.logs import LogStream
+from local_aws.model_data import place_model_data
 from local_aws.processes import base_environment
-from semif_adapter.settings import Settings
 
 DEFAULT_STARTUP_SECONDS = 600
 PING_SECONDS = 2
@@ -34,10 +28,6 @@ INVOKE_SECONDS = 60
 _DELETED = "the endpoint was deleted while it was starting"
 
 
-class HostingError(Exception):
-    """The container cannot be started; the message becomes the endpoint's FailureReason."""
-
-
 @dataclass(frozen=True)
 class ContainerReply:
     """What the container answered to `POST /invocations`."""
@@ -45,6 +35,15 @@ class ContainerReply:
     status: int
     content_type: str
     body: bytes
+
+
+@dataclass(frozen=True)
+class ContainerStream:
+    """A reply whose body comes in blocks, as the container sends them."""
+
+    status: int
+    content_type: str
+    blocks: Iterator[bytes]
 
 
 class ModelHost:
@@ -82,8 +81,8 @@ class ModelHost:
     def start(self) -> None:
         """Return when `GET /ping` answers 200; raises HostingError otherwise, with nothing left running."""
         try:
-            self._unpack(self._fetch())
-            self._run_adapter()
+            place_model_data(self._context.s3, self._container, self._model_folder)
+            self._run_container()
             self._wait_until_ready()
         except HostingError:
             self.stop()
@@ -95,7 +94,7 @@ class ModelHost:
             ) from error
 
     def stop(self) -> None:
-        """End the adapter and remove its files; a second call does nothing."""
+        """End the program and remove its files; a second call does nothing."""
         with self._starting:
             if self._stopped.is_set():
                 return
@@ -108,7 +107,7 @@ class ModelHost:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def on_exit(self, report: Callable[[str], None]) -> None:
-        """Call `report` with a reason, once, when the adapter ends without having been stopped."""
+        """Call `report` with a reason, once, when the program ends without having been stopped."""
         process = self._process
         assert process is not None, "only a started host can end"
 
@@ -121,71 +120,51 @@ class ModelHost:
 
     def invoke(self, body: bytes, headers: dict[str, str]) -> ContainerReply:
         """Send `POST /invocations`; raises OSError or HTTPException where no whole answer comes in 60 s."""
+        stream = self.invoke_streaming(body, headers)
+        return ContainerReply(stream.status, stream.content_type, b"".join(stream.blocks))
+
+    def invoke_streaming(self, body: bytes, headers: dict[str, str]) -> ContainerStream:
+        """As `invoke`, without waiting for the body, whose blocks raise as that does."""
         connection = http.client.HTTPConnection(HOST, self._port, timeout=INVOKE_SECONDS)
         try:
             connection.request("POST", "/invocations", body=body, headers=headers)
             reply = connection.getresponse()
-            content_type = reply.headers.get("Content-Type", "application/octet-stream")
-            return ContainerReply(reply.status, content_type, reply.read())
-        finally:
+        except BaseException:
             connection.close()
+            raise
 
-    def _fetch(self) -> Path:
-        url = self._container.get("ModelDataUrl")
-        if not url:
-            raise HostingError("the model has no ModelDataUrl; the local AWS hosts model archives only")
-        parts = urlparse(url)
-        archive = self._folder / "model.tar.gz"
-        if parts.scheme != "s3" or not parts.path.lstrip("/"):
-            raise HostingError(f"ModelDataUrl {url} is not an s3:// address of one object")
-        try:
-            self._context.s3.download_file(parts.netloc, parts.path.lstrip("/"), str(archive))
-        except (BotoCoreError, ClientError, OSError) as error:
-            raise HostingError(f"could not fetch the model data from {url}: {error}") from error
-        return archive
+        def blocks() -> Iterator[bytes]:
+            try:
+                while block := reply.read1(65536):
+                    yield block
+                if reply.length:
+                    raise http.client.IncompleteRead(b"", reply.length)
+            finally:
+                connection.close()
 
-    def _unpack(self, archive: Path) -> None:
-        folder = self._model_folder
-        folder.mkdir()
-        try:
-            with gzip.open(archive) as data, tarfile.open(fileobj=data, mode="r:") as packed:
-                packed.extractall(folder, filter="data")
-                while data.read(1 << 20):  # the checksum comes last, where tarfile does not look
-                    pass
-        except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
-            raise HostingError(f"the model data is not a sound model.tar.gz: {error}") from error
-        archive.unlink()
+        content_type = reply.headers.get("Content-Type", "application/octet-stream")
+        return ContainerStream(reply.status, content_type, blocks())
 
     @property
     def _model_folder(self) -> Path:
         return self._folder / "model"
 
-    def _run_adapter(self) -> None:
+    def _run_container(self) -> None:
         self._port = _free_port()
+        program = program_of(self._container, self._model_folder, self._port)
         given = {"TMPDIR": str(self._folder), **self._container.get("Environment", {})}
-        environment = base_environment() | given | self._local_settings()
         with self._starting:
             if self._stopped.is_set():
                 raise HostingError(_DELETED)
             self._process = self._context.processes.start(
-                [sys.executable, "-m", "semif_adapter", "serve"],
-                environment=environment,
+                program.command,
+                environment=base_environment() | given | program.variables,
                 folder=self._folder,
             )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._read(self._process.stdout, is_error=False)
         self._read(self._process.stderr, is_error=True)
-
-    def _local_settings(self) -> dict[str, str]:
-        """Where the container's fixed places lie on this machine; all else is the Model's Environment."""
-        places = {
-            "model_dir": self._model_folder,
-            "library_dir": _library_folder(),
-            "host": HOST,
-            "port": self._port,
-        }
-        return Settings.model_validate(places).to_env()
 
     def _read(self, pipe: IO[bytes], *, is_error: bool) -> None:
         def read() -> None:
@@ -234,11 +213,3 @@ def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind((HOST, 0))
         return int(listener.getsockname()[1])
-
-
-def _library_folder() -> Path:
-    """The folder of the installed llama.cpp library, where the image has /opt/llama.cpp/bin."""
-    found = importlib.util.find_spec("xllamacpp")
-    if found is None or not found.submodule_search_locations:
-        raise HostingError("the package xllamacpp is not installed; install the extra `demo`")
-    return Path(found.submodule_search_locations[0])

@@ -16,6 +16,7 @@ from local_aws.context import HOST, Context
 from local_aws.endpoints import SageMakerEndpoints
 from local_aws.resources import resource_classes
 from local_aws.sagemaker import SageMakerRecords
+from local_aws.streaming import StreamedInvocations
 
 BROWSER_HEADERS = {"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE"}
 
@@ -38,10 +39,11 @@ class LocalOnly:
         return self._application(environ, start_response)
 
 
-def make(listener: socket.socket) -> BaseWSGIServer:
+def make(listener: socket.socket, context: Context, endpoints: SageMakerEndpoints) -> BaseWSGIServer:
     """The server on a listening socket, of which it takes a duplicate."""
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    application: Any = LocalOnly(DomainDispatcherApplication(create_backend_app))
+    moto: Any = DomainDispatcherApplication(create_backend_app)
+    application: Any = LocalOnly(StreamedInvocations(moto, context, endpoints))
     host, port = listener.getsockname()
     return make_server(
         host,
@@ -53,8 +55,8 @@ def make(listener: socket.socket) -> BaseWSGIServer:
     )
 
 
-def extend_moto(context: Context) -> None:
-    """Put the extensions into moto; once per process."""
+def extend_moto(context: Context) -> SageMakerEndpoints:
+    """Put the extensions into moto, once per process; returns the endpoints that they host."""
     records = SageMakerRecords(context)
     endpoints = SageMakerEndpoints(context, records)
     codebuild = CodeBuild(context)
@@ -66,6 +68,7 @@ def extend_moto(context: Context) -> None:
     moto_patches.fetch_templates_by_path()
     moto_patches.complete_buckets()
     moto_patches.enforce_no_policies()
+    return endpoints
 
 
 def serve(server: BaseWSGIServer) -> threading.Thread:

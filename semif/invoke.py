@@ -1,6 +1,8 @@
 """Asking: one request to a SageMaker endpoint or an adapter's URL, and its reply or its error unwrapped."""
 
 import json
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import urllib3
@@ -88,12 +90,35 @@ def invoke_endpoint(aws: Aws, endpoint: str, body: bytes) -> bytes:
             )
             return reply["Body"].read()
         except ClientError as error:
-            # The container's own status and body: botocore parses the members of ModelError to the top.
-            status = error.response.get("OriginalStatusCode")
-            if status is None:
+            if (refusal := _container_error(error)) is None:
                 raise
-            message = str(error.response.get("OriginalMessage", ""))
-    raise _answer_error("the container", int(str(status)), message.encode(errors="replace"))
+    raise refusal
+
+
+def invoke_endpoint_streaming(aws: Aws, endpoint: str, body: bytes) -> Iterator[bytes]:
+    """The container's reply in blocks, as they come. Raises as `invoke_endpoint`, where it breaks off too."""
+    with aws_errors():
+        try:
+            reply = aws.sagemaker_runtime.invoke_endpoint_with_response_stream(
+                EndpointName=endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE
+            )
+            with closing(reply["Body"]) as events:
+                for event in events:
+                    yield event.get("PayloadPart", {}).get("Bytes", b"")
+            return
+        except ClientError as error:
+            if (refusal := _container_error(error)) is None:
+                raise
+    raise refusal
+
+
+def _container_error(error: ClientError) -> AnswerError | None:
+    """The container's own status and body, which botocore parses from ModelError to the top; None without."""
+    status = error.response.get("OriginalStatusCode")
+    if status is None:
+        return None
+    message = str(error.response.get("OriginalMessage", ""))
+    return _answer_error("the container", int(str(status)), message.encode(errors="replace"))
 
 
 def ask_url(url: str, body: bytes) -> Answer:

@@ -69,7 +69,7 @@ def open_target(name: str, *, on_this_machine: bool, profile: str | None = None)
     """The environment `name` with its AWS.
 
     Raises SemifError for an unknown environment, for credentials that do not work or are of another account
-    than the environment names, and where nothing runs on this machine or could.
+    than the environment names, and where nothing runs on this machine.
     """
     environment = load_environment(name)
     if on_this_machine and profile:
@@ -82,17 +82,7 @@ def open_target(name: str, *, on_this_machine: bool, profile: str | None = None)
     return Target(project_root(), environment, aws, account, lock_path(name), local=False, poll_seconds=5.0)
 
 
-def check_local(environment: Environment) -> None:
-    """Raise SemifError for an environment that the AWS on this machine cannot host."""
-    if environment.kind == "text":
-        raise SemifError(
-            f"{environment.name} is of kind 'text', which the AWS on this machine does not host yet: it runs "
-            "the adapter, not the published container; leave --local out"
-        )
-
-
 def _open_local(environment: Environment) -> Target:
-    check_local(environment)
     root = project_root()
     _check_account(environment, LOCAL_ACCOUNT)
     server = local.find_server(root)

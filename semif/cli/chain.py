@@ -16,7 +16,7 @@ from semif.environment import load_environment
 from semif.invoke import Answer
 from semif.lock import Lock, UnbuiltImage
 from semif.project import project_root
-from semif.target import Target, check_local, open_target
+from semif.target import Target, open_target
 
 
 def sole_work(*, on_this_machine: bool) -> AbstractContextManager[None]:
@@ -27,7 +27,6 @@ def sole_work(*, on_this_machine: bool) -> AbstractContextManager[None]:
 def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     """The target `name` on this machine, whose AWS is started where it does not run; see `ensure_server`."""
     environment = load_environment(name)
-    check_local(environment)
     root = project_root()
     verb = "start" if local.find_server(root) is None else "use"
     with steps.step(f"{verb} the AWS on this machine") as step:

@@ -60,8 +60,8 @@ def command(
 def _refuse_text(environment: str) -> None:
     if load_environment(environment).kind == "text":
         raise SemifError(
-            f"{environment} is of kind 'text': it answers chat completions (InvokeEndpoint with `messages`), "
-            "decisions come from an environment of kind 'decision'"
+            f"{environment} is of kind 'text': it answers in words; use `semif ask {environment}`, or "
+            "ask an environment of kind 'decision'"
         )
 
 

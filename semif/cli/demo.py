@@ -10,34 +10,50 @@ import click
 from rich.console import Console
 
 from semif import local
+from semif.chat import chat_request, stream
 from semif.cli.answers import show_answer
 from semif.cli.chain import deploy_chain, sole_work, start_local
 from semif.cli.destroy import destroy_chain
 from semif.cli.options import steps_on_stderr
 from semif.cli.steps import Steps
-from semif.environment import load_environment
+from semif.environment import Environment, load_environment
 from semif.errors import SemifError
 from semif.invoke import ask_endpoint, request_body
 from semif.project import project_root
 from semif.stacks import find_stack
+from semif.target import Target
 
-ENVIRONMENT = "demo"
 EXAMPLES = ("routing.json", "yes-or-no.json", "two-questions.json")
 
 
+QUESTIONS = ("Which colour is the sky?", "Write one sentence about the sea.")
+"""What an environment of kind `text` is asked."""
+
+
 @click.command()
-def command() -> None:
+@click.option(
+    "--env", "environment", default="demo", show_default=True, metavar="ENV", help="What to deploy."
+)
+def command(environment: str) -> None:
     """Show the whole chain on this machine.
 
     It packs, verifies, deploys, hosts and asks a small model, as `semif deploy demo --local` does, asks the
     requests in examples/, and takes everything away again; so it refuses to run where demo is deployed on
     this machine already. It needs no account; the first run downloads the model (98 MB) and what packs it.
+
+    With --env it does the same for another environment that this machine can host: demo-pool places the
+    endpoint on a pool of instance types, demo-text hosts the published llama.cpp container, asked for words.
+
+    \b
+    Examples:
+      semif demo
+      semif demo --env demo-text
     """
     began = time.monotonic()
     with sole_work(on_this_machine=True):
-        _show(project_root())
+        _show(project_root(), load_environment(environment))
     click.echo(f"the chain took {time.monotonic() - began:.0f} s, and everything was taken away again")
-    click.echo("demo: ok")
+    click.echo(f"{environment}: ok")
 
 
 def _stop(number: int, _: FrameType | None) -> None:
@@ -45,29 +61,37 @@ def _stop(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _show(root: Path) -> None:
+def _show(root: Path, environment: Environment) -> None:
     running = local.find_server(root)
-    environment = load_environment(ENVIRONMENT)
+    name = environment.name
     stacks = (environment.artifacts_stack, environment.endpoint_stack)
     if running is not None and any(find_stack(running.aws(), stack) for stack in stacks):
         raise SemifError(
-            f"{ENVIRONMENT} is deployed on this machine already, and the demo would take it away; "
-            f"run `semif destroy {ENVIRONMENT} --local` first"
+            f"{name} is deployed on this machine already, and the demo would take it away; "
+            f"run `semif destroy {name} --local` first"
         )
     signal.signal(signal.SIGTERM, _stop)
     try:
-        _run(steps_on_stderr())
+        _run(steps_on_stderr(), name)
     finally:
         if running is None:
             # After a success the server is gone already; after a failure nothing may be left running.
             with suppress(SemifError):
                 local.stop_server(root)
-            local.lock_path(root, ENVIRONMENT).unlink(missing_ok=True)
+            local.lock_path(root, name).unlink(missing_ok=True)
 
 
-def _run(steps: Steps) -> None:
-    target = start_local(steps, ENVIRONMENT, tied=True)
+def _run(steps: Steps, name: str) -> None:
+    target = start_local(steps, name, tied=True)
     deploy_chain(steps, target)
+    if target.environment.kind == "text":
+        _ask(steps, target)
+    else:
+        _decide(steps, target)
+    destroy_chain(steps, target)
+
+
+def _decide(steps: Steps, target: Target) -> None:
     console = Console(highlight=False)
     for name in EXAMPLES:
         path = target.root / "examples" / name
@@ -75,4 +99,11 @@ def _run(steps: Steps) -> None:
         with steps.step(f"ask examples/{name}"):
             answer = ask_endpoint(target.aws, target.environment.endpoint_name, body)
         show_answer(console, body, answer)
-    destroy_chain(steps, target)
+
+
+def _ask(steps: Steps, target: Target) -> None:
+    for question in QUESTIONS:
+        body = chat_request(question, max_tokens=32, temperature=0.0, stream=True)
+        with steps.step(f"ask {question}"):
+            words = "".join(stream(target.aws, target.environment.endpoint_name, body))
+        click.echo(words)

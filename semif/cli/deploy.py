@@ -8,7 +8,7 @@ from semif.cli.answers import show_answer
 from semif.cli.chain import deploy_chain, sole_work, start_local
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
-from semif.deployment import SMOKE_CHAT, SMOKE_REQUEST
+from semif.deployment import SMOKE_REQUEST
 from semif.target import open_target
 
 
@@ -52,8 +52,7 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     name = target.environment.endpoint_name
     if isinstance(answer, Completion):
         click.echo(answer.text or "the model thinks before it speaks, longer than a first answer may be")
-        ask = f"aws sagemaker-runtime invoke-endpoint --endpoint-name {name} --content-type application/json"
-        ask += f" --cli-binary-format raw-in-base64-out --body '{SMOKE_CHAT.decode()}' /dev/stdout"
+        ask = f'semif ask {target.command_line} "Which colour is the sky?"'
     else:
         show_answer(Console(highlight=False), SMOKE_REQUEST, answer)
         ask = f"semif decide {target.command_line} examples/routing.json"

@@ -124,19 +124,10 @@ def test_where_nothing_runs_the_command_says_what_to_run(project: Path, command:
     assert not (project / local.FOLDER).exists()
 
 
-@pytest.mark.parametrize("command", ["deploy", "build", "status", "diff"])
-def test_text_is_not_deployed_on_this_machine(project: Path, command: str) -> None:
-    result = CliRunner().invoke(main, [command, "text", "--local"])
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "which the AWS on this machine does not host yet" in result.stderr
-    assert result.stderr.count("\n") == 1
-    assert not (project / local.FOLDER).exists()
-
-
 def test_a_text_environment_decides_nothing() -> None:
     result = CliRunner().invoke(main, ["decide", "text", "no-such-file.json"])
     assert result.exit_code == 1
-    assert result.stderr.startswith("semif: text is of kind 'text': it answers chat completions")
+    assert result.stderr.startswith("semif: text is of kind 'text': it answers in words; use `semif ask text")
     assert result.stderr.count("\n") == 1
 
 
