@@ -83,8 +83,8 @@ def test_a_problem_ends_the_app_with_one_message(root: Path, bare: dict[str, str
 @pytest.mark.parametrize(
     ("contexts", "problem"),
     [
-        ({}, "the context env is missing; add -c env=NAME, known are demo, dev"),
-        ({"env": "nowhere"}, "there is no environment 'nowhere', known are demo, dev"),
+        ({}, "the context env is missing; add -c env=NAME, known are demo, demo-pool"),
+        ({"env": "nowhere"}, "there is no environment 'nowhere', known are demo, demo-pool"),
         ({"env": "dev", "stage": "endpoint"}, "the context stage is 'endpoint', allowed are artifacts, all"),
         ({"env": "dev", "lock": "nowhere.json"}, "there is no lock nowhere.json"),
     ],
