@@ -1,0 +1,1 @@
+"""What other settings of llama.cpp would cost or save, beside the adapter's own."""

@@ -1,0 +1,151 @@
+"""The process that measures one setting: `python -m bench.settings.child GGUF SETTING`.
+
+It prints how long the start took, then for each line on its standard input one with what the prompts took.
+The fields that the adapter does not write are found by their defaults, as the adapter finds its own.
+"""
+
+import json
+import os
+import struct
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from bench.engine.cpu_time import cpu_seconds
+from bench.settings.variants import Setting
+from semif.serve import library_folder
+from semif_adapter.cpu import usable_cpus
+from semif_adapter.libllama import Library, open_library
+from semif_adapter.llama import Context, Model, Tokens
+from semif_adapter.params import ParamsBlob
+
+PROMPT_TOKENS, SUFFIX_TOKENS, SUFFIXES = 1024, 32, 4
+STREAMS = 4
+
+_TEXT = "The parcel came on Tuesday, opened, and one of the two cups in it was broken. "
+
+
+def main(gguf: Path, setting: Setting) -> None:
+    """Load, then measure as often as standard input has lines."""
+    if setting.spin_count is not None:
+        os.environ["GOMP_SPINCOUNT"] = str(setting.spin_count)
+    library = open_library(library_folder().resolve())
+    change(library, setting)
+    began = time.perf_counter()
+    with closing(Model(library, gguf, 0)) as model, closing(make_context(model, setting)) as context:
+        loaded = time.perf_counter()
+        tokens = np.resize(model.tokenize(_TEXT * 20, parse_special=False), PROMPT_TOKENS)
+        # In a stream of its own: a prompt that is resident while the others are computed.
+        context.decode(STREAMS - 1, 0, tokens[:SUFFIX_TOKENS], 1)
+        first = time.perf_counter()
+        context.decode(STREAMS - 1, SUFFIX_TOKENS, tokens[SUFFIX_TOKENS:], 0)
+        say({"load": loaded - began, "first": first - loaded})
+        for _ in sys.stdin:
+            prompt = timed(lambda: compute_prompt(context, tokens))
+            suffixes = timed(lambda: compute_suffixes(context, tokens, cuts=not model.has_recurrent_layers))
+            say({"prompt": prompt, "suffixes": suffixes, "own_bytes": own_bytes()})
+
+
+def say(document: object) -> None:
+    """One line to the parent."""
+    print(json.dumps(document), flush=True)
+
+
+def make_context(model: Model, setting: Setting) -> Context:
+    """The adapter's context, but for `setting`."""
+    return Context(
+        model,
+        streams=STREAMS,
+        context_tokens=2 * PROMPT_TOKENS,
+        threads=setting.threads or usable_cpus(),
+        batch_tokens=setting.batch_tokens,
+        ubatch_tokens=setting.batch_tokens,
+    )
+
+
+def compute_prompt(context: Context, tokens: Tokens) -> None:
+    """A prompt from scratch."""
+    context.cut(0, 0)
+    context.decode(0, 0, tokens, 0)
+
+
+def compute_suffixes(context: Context, tokens: Tokens, *, cuts: bool) -> None:
+    """Short continuations of the prompt, each taken back as the adapter does."""
+    state = None if cuts else context.save(0)
+    for _ in range(SUFFIXES):
+        context.decode(0, len(tokens), tokens[:SUFFIX_TOKENS], 1)
+        if state is None:
+            context.cut(0, len(tokens))
+        else:
+            context.restore(0, state)
+
+
+def timed(work: Callable[[], None]) -> tuple[float, float]:
+    """Seconds of wall and of CPU."""
+    cpu, wall = cpu_seconds(os.getpid()), time.perf_counter()
+    work()
+    return time.perf_counter() - wall, cpu_seconds(os.getpid()) - cpu
+
+
+def own_bytes() -> int:
+    """Resident memory that is the process's own; mapped weights do not count."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
+
+
+def change(library: Library, setting: Setting) -> None:
+    """Let `library` make models and contexts with `setting`."""
+    make_model, init = library.llama_model_load_from_file, library.llama_init_from_model
+
+    def load(path: bytes, params: ParamsBlob) -> int | None:
+        if not setting.is_mapped:
+            params.write(find_load_mode(bytes(params.raw)), "<i", 0)
+        found: int | None = make_model(path, params)
+        return found
+
+    def start(model: int, params: ParamsBlob) -> int | None:
+        raw = bytes(params.raw)
+        if setting.flash is not None:
+            params.write(find_flash(raw), "<i", setting.flash)
+        if setting.kv_type is not None:
+            params.write(find_kv_types(raw), "<i", setting.kv_type)
+            params.write(find_kv_types(raw) + 4, "<i", setting.kv_type)
+        if setting.is_unified:
+            params.write(library.context_layout.kv_unified, "<?", True)
+            # A sequence may then have all cells; the context's own proof expects its share.
+            library.llama_n_ctx_seq = lambda context: library.llama_n_ctx(context) // STREAMS
+        found: int | None = init(model, params)
+        return found
+
+    library.llama_model_load_from_file, library.llama_init_from_model = load, start
+
+
+def find_flash(raw: bytes) -> int:
+    """`flash_attn_type`, the last of four enums that are -1 (automatic) by default."""
+    return find(raw, struct.pack("<4i", -1, -1, -1, -1), "flash_attn_type") + 12
+
+
+def find_kv_types(raw: bytes) -> int:
+    """`type_k`, `type_v` after it: both 1 (f16) by default, between null pointers."""
+    return find(raw, struct.pack("<2q2i2q", 0, 0, 1, 1, 0, 0), "type_k and type_v") + 16
+
+
+def find_load_mode(raw: bytes) -> int:
+    """`load_mode` of `llama_model_params`: -1 (automatic, mapped on CPUs), behind `split_mode`, which is 1."""
+    return find(raw[:32], struct.pack("<2i", 1, -1), "load_mode") + 4
+
+
+def find(raw: bytes, pattern: bytes, name: str) -> int:
+    """Where `pattern` is, once, at a multiple of four; RuntimeError where this build has it otherwise."""
+    places = [place for place in range(0, 160, 4) if raw[place : place + len(pattern)] == pattern]
+    if len(places) != 1:
+        raise RuntimeError(f"{name} was found {len(places)} times in this build's defaults, not once")
+    return places[0]
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Setting(**json.loads(sys.argv[2])))
