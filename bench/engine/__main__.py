@@ -1,8 +1,8 @@
 """`python -m bench.engine`: the adapter's speed beside its alternatives', in one run on one model.
 
 Prints tables in Markdown, writes them, the raw samples (JSON) and two pictures to `.semif/bench/engine/`.
-`--keep` also puts the tables and pictures into `docs/`. The exit status is 0 whatever the figures are: the
-table says which bars were not reached.
+`--keep` also puts them into the model's section of `docs/performance.md`. The exit status is 0 whatever the
+figures are: the table says which bars were not reached.
 """
 
 import argparse
@@ -13,14 +13,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bench.engine.keep import keep
+from bench.engine.keep import check_section, keep_run
 from bench.engine.run import Plan, run
 from bench.engine.workloads import DATA, QUESTION_COUNTS, STATE_TOKENS, read_tasks
 from semif.errors import SemifError
 from semif.project import project_root
 from semif_adapter.errors import StartupError
 
-FULL = Plan(rounds=100, most_seconds=14 * 60, tasks_a_round=12, distinct=6, short=2, long_tokens=900)
+FULL = Plan(rounds=100, most_seconds=14 * 60, tasks_a_round=8, distinct=4, short=2, long_tokens=600)
 QUICK = Plan(
     rounds=1,
     most_seconds=math.inf,
@@ -52,14 +52,20 @@ def main() -> int:
         default=FULL.most_seconds / 60,
         help="rounds are added while they end within these (default %(default).0f); one is always measured",
     )
+    parser.add_argument(
+        "--gpu-layers", type=int, default=0, help="of everybody's model; -1: all (default %(default)s)"
+    )
     parser.add_argument("--output", type=Path, help="folder to write to instead of .semif/bench/engine")
     parser.add_argument("--keep", action="store_true", help="put tables and pictures into docs/")
     arguments = parser.parse_args()
     plan = QUICK if arguments.quick else replace(FULL, most_seconds=arguments.minutes * 60)
+    plan = replace(plan, gpu_layers=arguments.gpu_layers)
     output = arguments.output or project_root() / ".semif" / "bench" / "engine"
     output.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:
+        if arguments.keep:
+            check_section(arguments.model)
         tasks = read_tasks(arguments.tasks)
         with tempfile.TemporaryDirectory() as folder:
             text = run(arguments.model, tasks, plan, output, Path(folder))
@@ -69,7 +75,7 @@ def main() -> int:
     print(text)
     print(f"\nbench.engine: {time.monotonic() - began:.0f} s; written to {output}")
     if arguments.keep:
-        keep(output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
+        keep_run(arguments.model, output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
     return 0
 
 

@@ -16,10 +16,13 @@ from semif_adapter.engine import Engine
 from semif_adapter.llama import UBATCH_TOKENS, Context, Tokens
 from semif_adapter.question import Question
 
-FULL_PROMPTS_MEASURED = 2
-"""Of a request of many questions; from scratch each takes as long as the next."""
+FULL_PROMPT_TOKENS = 600
+"""Of a request of many questions so many tokens are measured, and at least one prompt; from scratch each
+takes as long as the next."""
 AT_ONCE = ("W2 50 tokens x 8", "W2 300 tokens x 8")
 """Cases in which llama-server is also asked all questions of a state together."""
+LONG_STATES, LONGEST = "W2 1800 ", "W2 1800 tokens x 21"
+"""Cases that take most of a run: only those take part who have a bar there or set one."""
 PROBABILITIES = 10
 """How many of its one token's probabilities llama-server is asked for."""
 
@@ -88,14 +91,18 @@ class FullPrompt(_InProcess):
 
     name = "full prompt"
 
+    def covers(self, case: Case) -> bool:
+        """All but single questions about one state, where state restore is the same."""
+        return not case.name.startswith("W2") or case.decisions > 1
+
     def run(self, job: Job) -> float:
-        prompts = [segments for request in job.prompts for segments in request]
+        prompts = [np.concatenate(segments) for request in job.prompts for segments in request]
         shares_state = any(len(request) > 1 for request in job.prompts)
-        measured = prompts[:FULL_PROMPTS_MEASURED] if shares_state else prompts
-        for segments in measured:
+        measured = prompts[: max(1, FULL_PROMPT_TOKENS // len(prompts[0]))] if shares_state else prompts
+        for tokens in measured:
             self._start()
-            self._context.decode(0, 0, np.concatenate(segments), 1)
-        return len(prompts) / len(measured)
+            self._context.decode(0, 0, tokens, 1)
+        return sum(map(len, prompts)) / sum(map(len, measured))
 
 
 class StateRestore(_InProcess):
@@ -217,9 +224,9 @@ class SemifServer:
         self.last: list[dict[str, Any]] = []
         """Results of the last run, in order."""
 
-    def covers(self, _case: Case) -> bool:
-        """All."""
-        return True
+    def covers(self, case: Case) -> bool:
+        """All but the longest case."""
+        return case.name != LONGEST
 
     def run(self, job: Job) -> float:
         """Ask, and keep the results."""
@@ -243,27 +250,42 @@ def completion(segments: Sequence[Tokens]) -> dict[str, Any]:
 
 
 class LlamaCompletion:
-    """llama-server over HTTP: one POST /completion a decision, in turn or all of a request at once."""
+    """llama-server over HTTP: one POST /completion a decision."""
 
-    def __init__(self, name: str, pid: int, address: str, *, at_once: bool = False) -> None:
+    def __init__(self, name: str, pid: int, address: str, *, takes_long: bool) -> None:
         self.name = name
         self.pid = pid
         self._address = address
-        self._connections = CLIENTS if at_once else 1
+        self._takes_long = takes_long
 
     def covers(self, case: Case) -> bool:
-        """At once only where a state of at most 300 tokens has several questions, and not very many."""
-        return self._connections == 1 or case.name in AT_ONCE
+        """All but the longest case, and those of long states only if it was said so."""
+        return not case.name.startswith(LONG_STATES) or (self._takes_long and case.name != LONGEST)
 
     def run(self, job: Job) -> float:
         """Ask."""
-        if self._connections == 1:
-            documents = [completion(segments) for request in job.prompts for segments in request]
-            need_all(self._address, "/completion", documents, 1)
-        else:
-            for request in job.prompts:
-                documents = [completion(segments) for segments in request]
-                need_all(self._address, "/completion", documents, self._connections)
+        documents = [completion(segments) for request in job.prompts for segments in request]
+        need_all(self._address, "/completion", documents, 1)
+        return 1.0
+
+
+class LlamaAtOnce:
+    """llama-server over HTTP, all questions of a request at once."""
+
+    def __init__(self, name: str, pid: int, address: str) -> None:
+        self.name = name
+        self.pid = pid
+        self._address = address
+
+    def covers(self, case: Case) -> bool:
+        """Where a state of at most 300 tokens has several questions, and not very many."""
+        return case.name in AT_ONCE
+
+    def run(self, job: Job) -> float:
+        """Ask."""
+        for request in job.prompts:
+            documents = [completion(segments) for segments in request]
+            need_all(self._address, "/completion", documents, CLIENTS)
         return 1.0
 
 
@@ -277,8 +299,9 @@ class LlamaSystemOne:
         self._address = address
 
     def covers(self, case: Case) -> bool:
-        """All but those of the most questions, which tell nothing new and take long."""
-        return max(map(len, case.requests)) < max(QUESTION_COUNTS)
+        """All but long states and very many questions, which tell nothing new."""
+        most = max(map(len, case.requests))
+        return most < max(QUESTION_COUNTS) and not case.name.startswith(LONG_STATES)
 
     def run(self, job: Job) -> float:
         """Ask."""

@@ -1,4 +1,4 @@
-"""Puts a run's tables and pictures into `docs/performance.md`."""
+"""Puts a run's tables and pictures into `docs/performance.md`, which has a section for each model."""
 
 import shutil
 from pathlib import Path
@@ -8,32 +8,35 @@ from semif.project import project_root
 PICTURES = ("times.png", "ratios.png")
 
 
-def keep_section(name: str, text: str, root: Path | None = None) -> None:
-    """Replace what stands between the marks of section `name` by `text`.
-
-    Raises ValueError where the page has no such section.
-    """
-    page = (root or project_root()) / "docs" / "performance.md"
+def check_section(name: str, root: Path | None = None) -> tuple[str, str]:
+    """What stands before and behind the content of section `name`; ValueError where the page has none."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    page = _page(root)
     head, begun, rest = page.read_text().partition(begin)
     _, ended, tail = rest.partition(end)
     if not begun or not ended:
         raise ValueError(f'{page} has no section "{name}": put {begin} and {end} where it shall stand')
-    page.write_text(f"{head}{begin}\n\n{text}\n\n{end}{tail}")
+    return head + begin, end + tail
+
+
+def keep_section(name: str, text: str, root: Path | None = None) -> None:
+    """Make `text` the content of section `name`. Raises ValueError where the page has none."""
+    before, behind = check_section(name, root)
+    _page(root).write_text(f"{before}\n\n{text}\n\n{behind}")
 
 
 def keep_run(name: str, output: Path, command: str, root: Path | None = None) -> None:
-    """Put the engine's run on the model `name` in `output`, pictures too, into the section of that name.
+    """Make the engine's run in `output`, pictures too, the content of section `name`.
 
     Raises ValueError where the page has none.
     """
-    shown = []
-    for picture in PICTURES:
-        kept = f"images/performance-{name}-{picture}"
-        shown.append(f"![{Path(picture).stem}]({kept})")
-    table = (output / "report.md").read_text()
-    keep_section(name, "\n\n".join([f"Measured with `{command}`.", table.strip(), *shown]), root)
-    images = (root or project_root()) / "docs" / "images"
-    images.mkdir(exist_ok=True)
-    for picture in PICTURES:
-        shutil.copyfile(output / picture, images / f"performance-{name}-{picture}")
+    kept = {picture: f"performance-{name}-{picture}" for picture in PICTURES}
+    shown = [f"![{Path(picture).stem}](images/{file})" for picture, file in kept.items()]
+    table = (output / "report.md").read_text().strip()
+    keep_section(name, "\n\n".join([f"Measured with `{command}`.", table, *shown]), root)
+    for picture, file in kept.items():
+        shutil.copyfile(output / picture, _page(root).parent / "images" / file)
+
+
+def _page(root: Path | None) -> Path:
+    return (root or project_root()) / "docs" / "performance.md"

@@ -1,13 +1,15 @@
 """llama-server as the package `xllamacpp` has it, in a process of its own.
 
-`python -m bench.engine.llama_server GGUF CONFIGURATION THREADS CONTEXT` prints its address and serves until
-its standard input ends.
+`python -m bench.engine.llama_server GGUF CONFIGURATION THREADS CONTEXT GPU_LAYERS` prints its address and
+serves until its standard input ends.
 """
 
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from semif_adapter.contract import ModelInfo
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     # What the program llama-server makes of its own default, `--parallel -1`.
@@ -17,7 +19,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def serve(gguf: str, configuration: str, threads: int, context: int) -> None:
+def serve(gguf: str, configuration: str, threads: int, context: int, gpu_layers: int) -> None:
     """Load, print the address, serve until standard input ends. `context` is for one prompt, in tokens."""
     import xllamacpp  # noqa: PLC0415 - only here: it opens a libllama of its own
 
@@ -27,6 +29,7 @@ def serve(gguf: str, configuration: str, threads: int, context: int) -> None:
     params.port = 0
     params.verbosity = 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    params.n_gpu_layers = gpu_layers
     params.fit_params = False
     params.ui = False
     for name, value in CONFIGURATIONS[configuration].items():
@@ -41,8 +44,9 @@ def serve(gguf: str, configuration: str, threads: int, context: int) -> None:
 class LlamaServer:
     """The process; `with` it."""
 
-    def __init__(self, gguf: Path, configuration: str, threads: int, context: int) -> None:
-        command = ["-m", "bench.engine.llama_server", str(gguf), configuration, str(threads), str(context)]
+    def __init__(self, gguf: Path, configuration: str, like: ModelInfo) -> None:
+        settings = map(str, (gguf, configuration, like.threads, like.context_tokens, like.gpu_layers))
+        command = ["-m", "bench.engine.llama_server", *settings]
         self._process = subprocess.Popen(
             [sys.executable, *command],
             stdin=subprocess.PIPE,
@@ -65,4 +69,4 @@ class LlamaServer:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    serve(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.engine import bars, load, plots, report
 from bench.engine.contenders import (
-    FULL_PROMPTS_MEASURED,
+    FULL_PROMPT_TOKENS,
     Contender,
     FullPrompt,
     InProcessEngine,
@@ -41,7 +41,10 @@ NOTES = (
         "Everybody gets the same prompts in the same tokens (/v1/systemone: the same text), the same "
         "library, threads and GOMP_SPINCOUNT; texts are new in every round, so that no cache knows them."
     ),
-    f"full prompt: of one state's questions {FULL_PROMPTS_MEASURED} are measured and multiplied.",
+    (
+        f"full prompt: of one state's questions as many as make {FULL_PROMPT_TOKENS} tokens are measured "
+        "and multiplied. Of states of 1,800 tokens those are measured that have a bar there or set one."
+    ),
     (
         "state restore: the state's memory is put back before every question but the first; it keeps nothing "
         "from one request to the next. schema restore is the same with the schema, for W1."
@@ -69,6 +72,8 @@ class Plan:
     """Length of the long texts of W4."""
     states: tuple[int, ...] = STATE_TOKENS
     counts: tuple[int, ...] = QUESTION_COUNTS
+    gpu_layers: int = 0
+    """Of everybody's model."""
 
     def cases(self, workloads: Workloads, number: int) -> list[Case]:
         """Those of round `number`."""
@@ -101,12 +106,14 @@ def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Pat
                     "library_dir": library_dir,
                     "readout": "letters",
                     "context_tokens": CONTEXT_TOKENS,
+                    "gpu_layers": plan.gpu_layers,
                 }
             )
         )
         opened.callback(engine.close)
         machine = describe(engine.info)
-        model = opened.enter_context(closing(Model(open_library(library_dir.resolve()), gguf, 0)))
+        library = open_library(library_dir.resolve())
+        model = opened.enter_context(closing(Model(library, gguf, plan.gpu_layers)))
         limit, threads = engine.info.context_tokens, engine.info.threads
         context = opened.enter_context(
             closing(Context(model, streams=1, context_tokens=limit, threads=threads))

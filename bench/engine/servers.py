@@ -9,6 +9,7 @@ from typing import Any
 from bench.engine.bars import BEST, DEFAULT, DEFAULT_AT_ONCE, SERVER
 from bench.engine.contenders import (
     Contender,
+    LlamaAtOnce,
     LlamaCompletion,
     LlamaSystemOne,
     SemifServer,
@@ -48,10 +49,13 @@ class Servers:
 
 def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> Servers:
     """Start them; `opened` ends them. `scratch` takes the decision copy of the model."""
-    readout, threads, context = "letters", engine.info.threads, engine.info.context_tokens
     served = opened.enter_context(
         Served(
-            str(gguf), SEMIF_READOUT=readout, SEMIF_CONTEXT_TOKENS=str(context), SEMIF_THREADS=str(threads)
+            str(gguf),
+            SEMIF_READOUT="letters",
+            SEMIF_CONTEXT_TOKENS=str(engine.info.context_tokens),
+            SEMIF_THREADS=str(engine.info.threads),
+            SEMIF_GPU_LAYERS=str(engine.info.gpu_layers),
         )
     )
     address = f"http://{HOST}:{served.port}"
@@ -59,12 +63,12 @@ def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, s
     contenders: list[Contender] = [semif]
     targets = [Target(SERVER, address, served.pid, _semif_request)]
     for configuration, name in (("default", DEFAULT), ("best", BEST)):
-        server = opened.enter_context(LlamaServer(gguf, configuration, threads, context))
-        ways = [(name, False)] + ([(DEFAULT_AT_ONCE, True)] if configuration == "default" else [])
-        for way, at_once in ways:
-            client = LlamaCompletion(way, server.pid, server.address, at_once=at_once)
-            contenders.append(client)
-        targets.append(Target(name, server.address, server.pid, _llama_request(engine)))
+        server = opened.enter_context(LlamaServer(gguf, configuration, engine.info))
+        contenders.append(LlamaCompletion(name, server.pid, server.address, takes_long=name == BEST))
+        if name == DEFAULT:
+            contenders.append(LlamaAtOnce(DEFAULT_AT_ONCE, server.pid, server.address))
+        else:
+            targets.append(Target(name, server.address, server.pid, _llama_request(engine)))
     notes = []
     try:
         contenders.append(_system_one(opened, gguf, engine, model, scratch))
@@ -95,5 +99,5 @@ def _system_one(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scr
     template = chat_template(model, source, system) if source else plain_template(system)
     copy = scratch / "decision.gguf"
     write_decision_copy(gguf, copy, decision_template(template.head, template.tail))
-    server = opened.enter_context(LlamaServer(copy, "best", engine.info.threads, engine.info.context_tokens))
+    server = opened.enter_context(LlamaServer(copy, "best", engine.info))
     return LlamaSystemOne(server.pid, server.address)

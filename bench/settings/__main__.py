@@ -65,10 +65,12 @@ def measure(model: str, settings: Sequence[Setting], rounds: int) -> str:
                 child.measure()
             print(f"bench.settings: {model}: round {number + 1} of {rounds}", file=sys.stderr)
     lines = [
-        f"{model}, {rounds} rounds, load average {load:.1f} at the start, {os.getloadavg()[0]:.1f} at the end:",
+        f"{model}, {rounds} rounds, load average {load:.1f} to {os.getloadavg()[0]:.1f}:",
         "",
-        f"| setting | {PROMPT_TOKENS} tokens | by CPU time | {SUFFIX_TOKENS} behind them | by CPU time "
-        "| load, s | first, s | own memory, MB |",
+        (
+            f"| setting | {PROMPT_TOKENS} tokens | by CPU time | {SUFFIX_TOKENS} behind them | by CPU time "
+            "| load, s | first, s | own memory, MB |"
+        ),
         "|---|---:|---:|---:|---:|---:|---:|---:|",
         *(child.row(children[0]) for child in children),
     ]

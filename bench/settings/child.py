@@ -23,7 +23,7 @@ from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import Context, Model, Tokens
 from semif_adapter.params import ParamsBlob
 
-PROMPT_TOKENS, SUFFIX_TOKENS, SUFFIXES = 1024, 32, 4
+PROMPT_TOKENS, SUFFIX_TOKENS, SUFFIXES = 512, 32, 4
 STREAMS = 4
 
 _TEXT = "The parcel came on Tuesday, opened, and one of the two cups in it was broken. "
@@ -60,7 +60,7 @@ def make_context(model: Model, setting: Setting) -> Context:
     return Context(
         model,
         streams=STREAMS,
-        context_tokens=2 * PROMPT_TOKENS,
+        context_tokens=4 * PROMPT_TOKENS,
         threads=setting.threads or usable_cpus(),
         batch_tokens=setting.batch_tokens,
         ubatch_tokens=setting.batch_tokens,
@@ -135,7 +135,7 @@ def find_kv_types(raw: bytes) -> int:
 
 
 def find_load_mode(raw: bytes) -> int:
-    """`load_mode` of `llama_model_params`: -1 (automatic, mapped on CPUs), behind `split_mode`, which is 1."""
+    """`load_mode` of `llama_model_params`: -1 (automatic, mapped on CPUs) behind `split_mode`, 1."""
     return find(raw[:32], struct.pack("<2i", 1, -1), "load_mode") + 4
 
 
