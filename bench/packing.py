@@ -1,8 +1,8 @@
 """How fast the archive is packed: against `tar czf`, against SHA-256 alone, on the embedded model.
 
 `python -m bench.packing` prints a table, writes the same as JSON to `.semif/bench/packing.json`, and says
-whether packing is ten times as fast as `tar czf`; the exit status is 0 either way. Every round measures all in turn,
-so that they share the machine's moods; the medians of the rounds are compared.
+whether packing is ten times as fast as `tar czf`; the exit status is 0 either way. Every round measures all
+of them in turn, so that they share the machine's moods; the medians of the rounds are compared.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import BATCH_TOKENS, Context, Model
 from semif_adapter.manifest import PromptSpec
-from semif_adapter.memory import MAX_STATE_BYTES, cache_bytes, check_memory
+from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory
 from semif_adapter.model_files import ModelFile, find_model
 from semif_adapter.prefix_cache import PrefixCache
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
@@ -70,8 +70,8 @@ class Engine:
         with ExitStack() as opened:
             model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
             self._limit = min(settings.context_tokens, model.trained_context)
+            states = MAX_STATE_BYTES if model.has_recurrent_layers else 0
             if not settings.gpu_layers:
-                states = MAX_STATE_BYTES if model.has_recurrent_layers else 0
                 check_memory(file.size, cache_bytes(model.metadata, self._limit * settings.streams) + states)
             source = model.chat_template if spec.template == "chat" else None
             # Letters may run out, the text readout never does: it stands in for them.
@@ -101,6 +101,7 @@ class Engine:
             started = perf_counter()
             self.prove()
             self.tokens_per_second = tokens / (perf_counter() - started)
+            logger.info("memory", extra={"fields": budget(library.buffers, states)})
             self._opened = opened.pop_all()
 
     @classmethod

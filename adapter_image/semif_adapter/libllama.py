@@ -13,6 +13,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from semif_adapter.buffers import Buffers
 from semif_adapter.errors import StartupError
 from semif_adapter.params import ContextLayout, ModelLayout, ParamsBlob
 
@@ -130,6 +131,8 @@ class Library:
         """The last error lines of llama.cpp's log, oldest first."""
         self.offloaded_layers = 0
         """Layers that the last loaded model put on GPUs, as llama.cpp's log reports them."""
+        self.buffers = Buffers()
+        """Memory of the last loaded model and of its contexts, as llama.cpp's log reports it."""
         self._folder = folder
         self._handles = [_open(path) for path in _files(folder)]
         self._declare(folder)
@@ -203,6 +206,7 @@ class Library:
             self.errors.append(line)
         if offloaded := re.search(r"offloaded (\d+)/\d+ layers to GPU", line):
             self.offloaded_layers = int(offloaded[1])
+        self.buffers.hear(line)
 
     def why_no_gpu(self) -> str:
         """Why no GPU is among the devices; ask before a model is loaded.

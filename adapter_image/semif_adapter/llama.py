@@ -55,6 +55,7 @@ class Model:
         self.library = library
         library.errors.clear()
         library.offloaded_layers = 0
+        library.buffers.clear()
         self._model = library.llama_model_load_from_file(str(path).encode(), params)
         if not self._model:
             raise StartupError(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from semif_adapter.buffers import KINDS, Buffers
 from semif_adapter.cgroup import limit_files, numbers
 from semif_adapter.errors import StartupError
 
@@ -46,6 +47,22 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
     except (OSError, ValueError, IndexError):
         pass
     return min(limits, default=None)
+
+
+def budget(buffers: Buffers, saved_states: int, root: Path = Path("/")) -> dict[str, int | None]:
+    """What a loaded model and its contexts take, in bytes, for the log.
+
+    `saved_states` is what states kept beside the context may take at most. `sum_bytes` is all of it but what
+    lies on GPUs, `limit_bytes` the memory that this process may use.
+    """
+    parts = {
+        "weights_bytes": buffers.on_cpu("model"),
+        "cache_bytes": buffers.on_cpu("KV", "RS"),
+        "saved_states_bytes": saved_states,
+        "compute_bytes": buffers.on_cpu("compute", "output"),
+    }
+    whole = {"sum_bytes": sum(parts.values()), "limit_bytes": memory_bytes(root)}
+    return {**parts, **whole, "gpu_bytes": buffers.on_gpu(*KINDS)}
 
 
 def check_memory(weights: int, cache: int, root: Path = Path("/")) -> None:

@@ -3,10 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from semif_adapter.buffers import Buffers
+from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import Library
-from semif_adapter.llama import Model
-from semif_adapter.memory import cache_bytes, check_memory, memory_bytes
+from semif_adapter.llama import Context, Model
+from semif_adapter.memory import budget, cache_bytes, check_memory, memory_bytes
+from semif_adapter.settings import Settings
 
 MEMINFO = "MemTotal:       4000000 kB\nMemFree:        1000 kB\n"
 
@@ -72,3 +75,57 @@ def test_the_cache_is_estimated_from_the_models_metadata(
 
 def test_an_architecture_that_does_not_tell_counts_as_nothing() -> None:
     assert cache_bytes({}.get, 1000) == 0
+
+
+def test_the_budget_is_what_llama_cpp_reports(tiny_gguf: Callable[..., Path], library: Library) -> None:
+    model = Model(library, tiny_gguf(), gpu_layers=0)
+    context = Context(model, streams=2, context_tokens=512, threads=1)
+    found = budget(library.buffers, saved_states=1000)
+    expected = cache_bytes(model.metadata, 2 * 512)
+    context.close()
+    model.close()
+    assert found["weights_bytes"] == pytest.approx(tiny_gguf().stat().st_size, rel=0.5)
+    assert found["cache_bytes"] == pytest.approx(expected, rel=0.1)
+    assert found["compute_bytes"]
+    parts = ("weights_bytes", "cache_bytes", "saved_states_bytes", "compute_bytes")
+    assert found["sum_bytes"] == sum(found[part] or 0 for part in parts)
+    assert found["limit_bytes"] == memory_bytes()
+    assert found["gpu_bytes"] == 0
+
+
+def test_buffers_on_gpus_do_not_count_against_the_machines_memory(machine: Callable[..., Path]) -> None:
+    buffers = Buffers()
+    for line in (
+        "load_tensors:   CPU_Mapped model buffer size =    10.00 MiB",
+        "load_tensors:        CUDA0 model buffer size =   100.00 MiB",
+        "llama_kv_cache:      CUDA0 KV buffer size =    20.00 MiB",
+        "llama_kv_cache:        CPU KV buffer size =     3.00 MiB",
+        "llama_kv_cache:        CPU KV buffer size =     2.00 MiB",
+        "sched_reserve:   CUDA_Host compute buffer size =     4.00 MiB",
+        "sched_reserve:   CUDA_Host compute buffer size =     1.50 MiB",
+        "another line of 7.00 MiB",
+    ):
+        buffers.hear(line)
+    mib = 1024 * 1024
+    assert budget(buffers, 0, machine()) == {
+        "weights_bytes": 10 * mib,
+        "cache_bytes": 5 * mib,
+        "saved_states_bytes": 0,
+        "compute_bytes": 3 * mib // 2,
+        "sum_bytes": 33 * mib // 2,
+        "limit_bytes": 4_096_000_000,
+        "gpu_bytes": 120 * mib,
+    }
+    buffers.clear()
+    assert budget(buffers, 0, machine())["sum_bytes"] == 0
+
+
+def test_the_budget_is_logged_at_the_start(
+    library_dir: Path, tiny_gguf: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(library_dir=library_dir, gguf=tiny_gguf(), context_tokens=512, streams=2)
+    with caplog.at_level("INFO", logger="semif_adapter.engine"):
+        Engine.load(settings).close()
+    (record,) = [record for record in caplog.records if record.message == "memory"]
+    fields = vars(record)["fields"]
+    assert 0 < fields["weights_bytes"] < fields["sum_bytes"] < fields["limit_bytes"]
