@@ -201,6 +201,11 @@ def describe(error: Exception) -> str:
     return line
 
 
+def is_denied(error: boto_errors.ClientError) -> bool:
+    """Whether AWS answers that the caller has no permission."""
+    return error.response.get("Error", {}).get("Code") in _DENIED
+
+
 def without_aws(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the user's AWS settings, so that no credentials reach the AWS on this machine."""
     return {name: value for name, value in environ.items() if not name.startswith("AWS_")}
@@ -224,7 +229,7 @@ def _describe_client_error(error: boto_errors.ClientError) -> str:
         return f"the AWS credentials have expired ({error.operation_name}: {code}); {_LOGIN}"
     if code in _UNKNOWN_KEY:
         return f"AWS does not accept the credentials ({error.operation_name}: {code}); {_LOGIN}"
-    if code in _DENIED:
+    if is_denied(error):
         return f"the AWS credentials do not allow {error.operation_name}: {message}"
     return f"{error.operation_name} failed: {code}: {message}"
 

@@ -29,19 +29,11 @@ SMOKE_REQUEST = b"""{"decision": {
 SMOKE_CHAT = b"""{"messages": [{"role": "user", "content": "Which colour is the sky?"}], "max_tokens": 16}"""
 
 
-def bootstrap(target: Target, on_line: OnLine) -> None:
-    """See that the CDK can deploy: prepares the AWS on this machine, and asks for it in an account.
-
-    Raises SemifError where the account and region are not bootstrapped.
-    """
+def bootstrap_local(target: Target, on_line: OnLine) -> None:
+    """Prepare the AWS on this machine for the CDK, where that is not done yet."""
     if find_stack(target.aws, TOOLKIT_STACK) is not None:
         return
     place = f"aws://{target.account}/{target.aws.region}"
-    if not target.local:
-        raise SemifError(
-            f"{place} is not bootstrapped for the CDK; run `cdk bootstrap {place}` once (see "
-            "https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping.html)"
-        )
     # Away from cdk.json: the CDK would synthesise the app first, and bootstrapping needs nothing of it.
     _run(target, ["bootstrap", place], on_line, folder=target.lock_path.parent)
 

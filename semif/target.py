@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semif import local
+from semif.account import account_problem
 from semif.aws import Aws
 from semif.environment import Environment, load_environment
 from semif.errors import SemifError
@@ -96,8 +97,5 @@ def _open_local(environment: Environment) -> Target:
 
 
 def _check_account(environment: Environment, account: str) -> None:
-    if environment.account not in {None, account}:
-        raise SemifError(
-            f"environments/{environment.name}.toml says account {environment.account}, this is {account}; "
-            "use that account's credentials, or correct the file"
-        )
+    if problem := account_problem(environment, account):
+        raise SemifError(problem)

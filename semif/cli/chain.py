@@ -7,12 +7,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from semif import deployment, local
+from semif.account import check_account
 from semif.base_images import base_image
 from semif.builds.codebuild import Build
 from semif.builds.run import build_environment
 from semif.chat import Completion
 from semif.cli.steps import Step, Steps
 from semif.environment import load_environment
+from semif.errors import ProblemsError
 from semif.invoke import Answer
 from semif.lock import Lock, UnbuiltImage
 from semif.project import project_root
@@ -35,12 +37,13 @@ def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
 
 
 def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
-    """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails."""
+    """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails.
+
+    In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
+    """
     target.refuse_example()
     base_image(target.environment.accelerator)  # without a pinned one, better told now than by the synthesis
-    with steps.step("prepare the account for the CDK") as step:
-        deployment.bootstrap(target, step.tell)
-        step.note = f"account {target.account}, {target.aws.region}"
+    _prepare_account(steps, target)
     with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
         deployment.deploy_artifacts(target, step.tell)
     build_step(steps, target)
@@ -49,6 +52,22 @@ def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
         step.note = target.environment.endpoint_name
     with steps.step("ask for a first answer"):
         return deployment.first_answer(target)
+
+
+def _prepare_account(steps: Steps, target: Target) -> None:
+    place = f"account {target.account}, {target.aws.region}"
+    if target.local:
+        with steps.step("prepare the account for the CDK") as step:
+            deployment.bootstrap_local(target, step.tell)
+            step.note = place
+        return
+    with steps.step("check bootstrap and quotas") as step:
+        check = check_account(target.aws, target.environment)
+        step.note = place
+        if check.problems:
+            raise ProblemsError(place, check.problems)
+    for warning in check.warnings:
+        steps.console.print(f"       [yellow]warning[/] {escape(warning)}", soft_wrap=True)
 
 
 def build_step(steps: Steps, target: Target) -> Lock:

@@ -5,6 +5,8 @@ from typing import Any
 
 import click
 
+from semif.account import check_account
+from semif.aws import Aws
 from semif.base_images import base_image
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument
@@ -19,26 +21,36 @@ from semif.sizes import gib
 def command() -> None:
     """Check and show environment files.
 
-    Nothing here needs an account, a network or a lock.
+    Nothing here needs an account, a network or a lock, `check --account` apart.
     """
 
 
 @command.command()
 @click.argument("environments", metavar="[ENV]...", nargs=-1)
+@click.option("--account", "in_account", is_flag=True, help="Look into the AWS account as well.")
+@click.option("--profile", metavar="NAME", help="AWS profile for --account; default: AWS_PROFILE.")
 @json_option
-def check(environments: tuple[str, ...], as_json: bool) -> None:
+def check(environments: tuple[str, ...], in_account: bool, profile: str | None, as_json: bool) -> None:
     """Find what is wrong with environment files.
 
     Checks each ENV, or all of environments/: every key, the preset, the pin of the base image, that the
     instance types go together, and that model and context fit their memory. Tells all problems of all files
     at once. Exit status 1 where there are any; warnings alone do not count.
 
+    With --account it also asks, and changes nothing: do the credentials work, are they of the account that
+    the file names, is the region bootstrapped for the CDK, and do the quotas allow the instances.
+
     \b
     Examples:
       semif env check
+      semif env check prod --account
       semif env check prod --json
     """
+    if profile and not in_account:
+        raise click.UsageError("--profile goes with --account; the files alone need none")
     found = [_checked(name) for name in environments or environment_names()]
+    if in_account:
+        found = [entry if entry["problems"] else _with_account(entry, profile) for entry in found]
     wrong = [entry for entry in found if entry["problems"]]
     if as_json:
         print_json({"ok": not wrong, "environments": found})
@@ -60,10 +72,27 @@ def _checked(name: str) -> dict[str, Any]:
     return {"environment": name, "problems": [], "warnings": list(environment.warnings)}
 
 
+def _with_account(entry: dict[str, Any], profile: str | None) -> dict[str, Any]:
+    environment = load_environment(entry["environment"])
+    try:
+        aws = Aws.from_profile(region=environment.region, profile=profile)
+    except SemifError as error:
+        return {**entry, "problems": [str(error)]}
+    found = check_account(aws, environment)
+    return {
+        **entry,
+        "account": found.account,
+        "region": found.region,
+        "problems": found.problems,
+        "warnings": entry["warnings"] + found.warnings,
+    }
+
+
 def _print_checked(entry: dict[str, Any]) -> None:
     count = len(entry["problems"])
+    place = f" in account {entry['account']}, {entry['region']}" if entry.get("account") else ""
     verdict = "ok" if not count else f"{count} {'problem' if count == 1 else 'problems'}"
-    click.echo(f"{entry['environment']}: {verdict}")
+    click.echo(f"{entry['environment']}{place}: {verdict}")
     for problem in entry["problems"]:
         click.echo(f"  {problem}")
     for warning in entry["warnings"]:
