@@ -31,6 +31,7 @@ pytestmark = pytest.mark.skipif(
 
 CONTEXT_DEFAULTS = "llama_context_default_params"
 RETURN_TRUE = bytes((0xB8, 1, 0, 0, 0, 0xC3))  # mov eax, 1; ret
+RETURN_512 = bytes((0xB8, 0, 2, 0, 0, 0xC3))
 RETURN_NAME = bytes((0x48, 0x8D, 0x05, 1, 0, 0, 0, 0xC3)) + b"GPU\0"  # lea rax, [rip + 1]; ret; the name
 CRASH = bytes((0x0F, 0x0B))  # ud2: no processor has it
 Document = dict[str, Any]
@@ -70,6 +71,8 @@ class Adapter:
     def __init__(self, **variables: str) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SEMIF_")}
         self._port = free_port()
+        self.log: list[str] = []
+        """The lines read so far."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "semif_adapter", "serve"],
             env=kept | {"SEMIF_HOST": "127.0.0.1", "SEMIF_PORT": str(self._port)} | variables,
@@ -94,6 +97,7 @@ class Adapter:
         """Read the log up to the line that says it is ready: what it says of the model."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
+            self.log.append(line)
             if "state: ready" in line:
                 model: Document = json.loads(line)["model"]
                 return model
@@ -134,6 +138,12 @@ def start(folder: Path, tiny_gguf: Callable[..., Path]) -> Iterator[Callable[...
             return started.enter_context(Adapter(**settings | variables))
 
         yield start_one
+
+
+def move_booleans(library: Elf) -> None:
+    """The default values one byte later than the fields that they are for."""
+    library.replace(bytes((0, 1, 1, 1)), bytes((0, 0, 1, 1)), function=CONTEXT_DEFAULTS)
+    library.replace(bytes((0xBA, 1, 0, 0, 0)), bytes((0xBA, 1, 1, 0, 0)), function=CONTEXT_DEFAULTS)
 
 
 REFUSALS: dict[str, tuple[Callable[[Elf], None], str]] = {
@@ -181,6 +191,24 @@ def test_a_changed_library_is_refused_with_the_reason(
     doctor(change)
 
     assert re.fullmatch(rf"semif_adapter: cannot start: .*{reason}.*\n", refusal(start()))
+
+
+def test_a_library_whose_answers_depend_on_the_load_says_so(
+    doctor: Callable[..., None], start: Callable[..., Adapter], embedded_gguf: Path
+) -> None:
+    """All streams share one cache here, and the library denies it: only the self-test can tell."""
+
+    def share_and_deny(library: Elf) -> None:
+        move_booleans(library)
+        library.set_code("llama_n_ctx_seq", RETURN_512)
+
+    doctor(share_and_deny)
+
+    adapter = start(SEMIF_GGUF=str(embedded_gguf), SEMIF_READOUT="text", SEMIF_LOG_LEVEL="INFO")
+
+    assert adapter.wait_ready()["invariant"] is False
+    assert any("answers depend on what else is computed" in line for line in adapter.log)
+    assert adapter.ask()["model"]["invariant"] is False
 
 
 def test_a_library_that_is_none_of_llama_cpps_is_refused(folder: Path, start: Callable[..., Adapter]) -> None:
