@@ -62,8 +62,9 @@ def _span(lines: list[str], table: str) -> tuple[int, int]:
 
 
 def _replaced(line: str, value: Value) -> str:
-    head, comment = re.fullmatch(rf"([^=]*=\s*)(?:{_STRING}|[^#\"]*?)(\s*(?:#.*)?)", line, re.DOTALL).groups()  # type: ignore[union-attr]
-    return f"{head}{toml_value(value)}{comment}"
+    """`line` with another value; a line that begins a longer value as it was, which the caller finds out."""
+    parts = re.fullmatch(rf"([^=]*=\s*)(?:{_STRING}|[^#\"]*?)(\s*(?:#.*)?)", line, re.DOTALL)
+    return f"{parts[1]}{toml_value(value)}{parts[2]}" if parts else line
 
 
 def _wanted(text: str, table: str, values: Mapping[str, Value | None]) -> dict[str, object]:
