@@ -39,7 +39,7 @@ from semif.sizes import (
     scaled_startup_seconds,
     text_need,
 )
-from semif.text_variables import VariableValue, with_gpu_layers
+from semif.text_variables import VariableValue, with_defaults
 from semif.toml_file import read_toml, shown
 from semif_adapter.settings import Settings
 
@@ -102,10 +102,10 @@ class Environment(Table):
 
     @property
     def container_variables(self) -> dict[str, str]:
-        """The container's environment: the adapter's settings, or llama-server's with the same default."""
+        """The container's environment: the adapter's settings, or llama-server's, bounded."""
         if self.kind == "decision":
             return self.settings.to_env()
-        return with_gpu_layers(self.text) if self.accelerator == "cuda" else dict(self.text)
+        return with_defaults(self.text, on_gpu=self.accelerator == "cuda")
 
     @property
     def startup_timeout_seconds(self) -> int:

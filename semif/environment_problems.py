@@ -6,7 +6,7 @@ from typing import Any
 from semif.instances import accelerator_of
 from semif.placement import placement_problems
 from semif.presets import preset_names
-from semif.text_variables import name_problems
+from semif.text_variables import text_problems
 from semif.toml_file import shown
 
 FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_name")
@@ -25,7 +25,7 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     key_arn, region = _typed(_table(tables, "encryption"), "kms_key_arn", str), _typed(tables, "region", str)
     if key_arn and region and key_arn.split(":")[3:4] not in ([], [region]):
         yield f"encryption.kms_key_arn: {shown(key_arn)} is not in {region}, a key serves its own region only"
-    yield from name_problems(_table(tables, "text"))
+    yield from text_problems(_table(tables, "text"))
     adapter = _table(tables, "adapter")
     for key in FIXED_SETTINGS:
         if key in adapter:

@@ -9,7 +9,9 @@ from typing import Any
 from semif.environment import Environment
 from semif.environment_problems import FIXED_SETTINGS
 from semif.instances import instance_types
+from semif.llama_server_flags import BARE_FLAGS, VALUE_FLAGS
 from semif.placement import CUDA_AMI_VERSIONS, MAX_POOLS
+from semif.text_variables import variable_of
 
 SCHEMA_FILE = "environment.schema.json"
 """Its name in the folder of the environment files; their first line points to it."""
@@ -26,7 +28,20 @@ def environment_schema() -> dict[str, Any]:
         del properties["adapter"]["properties"][key]
     del properties["adapter"]["default"]
     properties["tags"]["additionalProperties"] = False
-    properties["text"]["additionalProperties"] = {"type": ["string", "number", "boolean"]}
+    properties["text"]["additionalProperties"] = False
+    properties["text"]["properties"] = {
+        **{
+            variable_of(flag): {
+                "description": f"--{flag} VALUE of llama-server",
+                "type": ["string", "number"],
+            }
+            for flag in sorted(VALUE_FLAGS)
+        },
+        **{
+            variable_of(flag): {"const": True, "description": f"--{flag} of llama-server"}
+            for flag in sorted(BARE_FLAGS)
+        },
+    }
     endpoint = properties["endpoint"]
     types = list(instance_types())
     endpoint["properties"]["instance_type"]["enum"] = types

@@ -18,8 +18,6 @@ OVERHEAD_BYTES = 1 << 30
 """The server, and llama.cpp's buffers: the largest, 512 tokens' logits, is 0.5 GB with Qwen3.5."""
 USABLE_SHARE = 0.9
 """Of an instance's memory and of its GPUs': the rest is the system's, the driver's, and fragments."""
-LLAMA_SERVER_CACHE_MIB = 8192
-"""llama-server's default for prompts kept outside the context (`--cache-ram`)."""
 
 MIN_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60, 3600
 """SageMaker's bounds."""
@@ -66,13 +64,11 @@ def decision_need(preset: Preset, settings: Settings) -> MemoryNeed:
 
 def text_need(preset: Preset, variables: Mapping[str, str], *, on_gpu: bool) -> MemoryNeed:
     """What llama-server takes with these variables; its context is for all slots together."""
-    cache_mib = _number(variables, "SM_LLAMA_CPP_CACHE_RAM", LLAMA_SERVER_CACHE_MIB)
-    layers = _number(variables, "SM_LLAMA_CPP_GPU_LAYERS", 999)
-    layers = _number(variables, "SM_LLAMA_CPP_N_GPU_LAYERS", layers)
+    layers = _number(variables, "SM_LLAMA_CPP_N_GPU_LAYERS", 999)
     return _need(
         preset,
-        tokens=_number(variables, "SM_LLAMA_CPP_CTX_SIZE", 0),
-        saved_prompts=max(cache_mib, 0) << 20,
+        tokens=int(variables["SM_LLAMA_CPP_CTX_SIZE"]),
+        saved_prompts=int(variables["SM_LLAMA_CPP_CACHE_RAM"]) << 20,
         gpu_layers=(-1 if layers >= 999 else layers) if on_gpu else 0,
     )
 
@@ -81,7 +77,7 @@ def _need(preset: Preset, *, tokens: int, saved_prompts: int, gpu_layers: int) -
     per_token = preset.context_bytes_per_token
     return MemoryNeed(
         weights=preset.model.bytes,
-        context=per_token * tokens if per_token and tokens else None,
+        context=per_token * tokens if per_token else None,
         context_tokens=tokens,
         saved_prompts=saved_prompts,
         overhead=OVERHEAD_BYTES,
@@ -125,13 +121,11 @@ def _too_little(
 
 def memory_warnings(need: MemoryNeed) -> Iterator[str]:
     """What the estimate leaves out."""
-    if need.context is None and need.context_tokens:
+    if need.context is None:
         yield (
             "the memory of the context is not counted: the preset has no context_bytes_per_token "
             "(docs/environments.md tells how to count it)"
         )
-    elif need.context is None:
-        yield "the memory of the context is not counted: SM_LLAMA_CPP_CTX_SIZE is not set"
 
 
 def scaled_download_seconds(model_bytes: int) -> int:

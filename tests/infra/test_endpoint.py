@@ -52,7 +52,7 @@ def test_the_model_is_what_the_lock_pins(
     assert model["PrimaryContainer"]["ModelDataUrl"] == lock.model.s3_uri
     variables = model["PrimaryContainer"].get("Environment", {})
     if environment.kind == "text":
-        assert variables == environment.text
+        assert variables == environment.container_variables
     else:
         assert Settings.from_env(variables) == environment.settings
 

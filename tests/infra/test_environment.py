@@ -25,21 +25,8 @@ model_download_timeout_seconds = 600
 [adapter]
 {adapter}
 """
-TEXT = """
-kind = "text"
-removal = "destroy"
-[model]
-preset = "embedded"
-[endpoint]
-{endpoint}
-startup_timeout_seconds = 600
-model_download_timeout_seconds = 600
-[text]
-{text}
-"""
 AMI = f'inference_ami_version = "{CUDA_AMI_VERSIONS[0]}"'
 ONE = 'instance_type = "ml.c6i.large"'
-ROOMY = 'instance_type = "ml.c6i.4xlarge"'
 GPU_POOL = f'instance_pool = ["ml.g6.xlarge", "ml.g5.xlarge"]\n{AMI}'
 
 EnvironmentOf = Callable[..., Environment]
@@ -133,66 +120,12 @@ def test_what_is_refused(environment_of: EnvironmentOf, endpoint: str, adapter: 
     assert problem in str(caught.value)
 
 
-def test_text_takes_llama_servers_flags_as_the_container_reads_them(environment_of: EnvironmentOf) -> None:
-    lines = "SM_LLAMA_CPP_CTX_SIZE = 8192\nSM_LLAMA_CPP_TEMP = 0.5\nSM_LLAMA_CPP_JINJA = true"
-    text = environment_of(TEXT.format(endpoint=ROOMY, text=f'{lines}\nSM_LLAMA_CPP_ALIAS = "a=b c"'))
-    assert text.container_variables == {
-        "SM_LLAMA_CPP_CTX_SIZE": "8192",
-        "SM_LLAMA_CPP_TEMP": "0.5",
-        "SM_LLAMA_CPP_JINJA": "true",
-        "SM_LLAMA_CPP_ALIAS": "a=b c",
-    }
-    assert not environment_of(GOOD.format(endpoint=ONE, adapter="")).text
-
-
-def test_text_puts_all_layers_on_a_gpu_unless_the_file_says_less(environment_of: EnvironmentOf) -> None:
-    def variables(text: str) -> dict[str, str]:
-        return environment_of(TEXT.format(endpoint=GPU_POOL, text=text)).container_variables
-
-    assert variables("") == {"SM_LLAMA_CPP_N_GPU_LAYERS": "999"}
-    assert variables("SM_LLAMA_CPP_N_GPU_LAYERS = 20") == {"SM_LLAMA_CPP_N_GPU_LAYERS": "20"}
-    assert variables("SM_LLAMA_CPP_GPU_LAYERS = 20") == {"SM_LLAMA_CPP_GPU_LAYERS": "20"}
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("CTX_SIZE = 1", "text: 'CTX_SIZE' is not a variable of the container, write SM_LLAMA_CPP_"),
-        ("SM_LLAMA_CPP_ctx_size = 1", "text: 'SM_LLAMA_CPP_ctx_size' is not a variable"),
-        ("SM_LLAMA_CPP_ = 1", "text: 'SM_LLAMA_CPP_' is not a variable"),
-        ('"SM_LLAMA_CPP_A\\nB" = 1', r"text: 'SM_LLAMA_CPP_A\nB' is not a variable"),
-        ("SM_LLAMA_CPP_PORT = 9", "text.SM_LLAMA_CPP_PORT cannot be set: SageMaker asks port 8080"),
-        ('SM_LLAMA_CPP_MODEL = "/x"', "text.SM_LLAMA_CPP_MODEL cannot be set: the model is the one in"),
-        ('SM_LLAMA_CPP_HF_REPO = "a/b"', "text.SM_LLAMA_CPP_HF_REPO cannot be set: the container has no net"),
-        ("SM_LLAMA_CPP_JINJA = false", "text.SM_LLAMA_CPP_JINJA: False is dropped by the container"),
-        ('SM_LLAMA_CPP_JINJA = "False"', "text.SM_LLAMA_CPP_JINJA: 'False' is dropped by the container"),
-        ('SM_LLAMA_CPP_ALIAS = ""', "text.SM_LLAMA_CPP_ALIAS: '' says nothing; use true"),
-        ('SM_LLAMA_CPP_ALIAS = "a\\nb"', r"text.SM_LLAMA_CPP_ALIAS: 'a\nb' holds a line break"),
-        ("SM_LLAMA_CPP_TEMP = nan", "text.SM_LLAMA_CPP_TEMP: nan is not a number that llama-server takes"),
-        (
-            "SM_LLAMA_CPP_X = [1]",
-            "text.SM_LLAMA_CPP_X: [1] is no value of a variable, allowed are strings, numbers and true",
-        ),
-        (f'SM_LLAMA_CPP_X = "{"ä" * 513}"', "is 1,026 bytes long, SageMaker takes 1,024"),
-        (
-            "\n".join(f"SM_LLAMA_CPP_X{number} = 1" for number in range(91)),
-            "text holds 91 variables, allowed are 90",
-        ),
-    ],
-)
-def test_what_is_refused_of_text(environment_of: EnvironmentOf, text: str, problem: str) -> None:
-    with pytest.raises(ProblemsError) as caught:
-        environment_of(TEXT.format(endpoint=ROOMY, text=text))
-    (found,) = caught.value.problems
-    assert problem in found
-
-
 def test_each_kind_has_its_own_table(environment_of: EnvironmentOf) -> None:
     wrong = GOOD.format(endpoint="", adapter="streams = 1").replace('"decision"', '"text"')
     with pytest.raises(ProblemsError) as caught:
         environment_of(wrong + "[text]\nPORT = 1\nSM_LLAMA_CPP_JINJA = false")
     assert [problem.split()[0] for problem in caught.value.problems] == [
-        *("adapter.streams", "text.SM_LLAMA_CPP_JINJA:", "[adapter]", "text:", "endpoint:"),
+        *("adapter.streams", "[adapter]", "text:", "text.SM_LLAMA_CPP_JINJA:", "endpoint:"),
     ]
     with pytest.raises(ProblemsError, match=r"\[text\] does not go with kind = 'decision'"):
         environment_of(GOOD.format(endpoint=ONE, adapter="") + "[text]\n")
