@@ -1,14 +1,14 @@
 """The one door to the model: questions in, results out.
 
-One thread calls `score`; `check` may be called from any. All prompts, those of the text readout's priors too,
-start from the prefix cache.
+One thread only, but for `prepare`, `abandon` and `moved_at`. All prompts, those of the text readout's priors
+too, start from the prefix cache.
 """
 
 import hashlib
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from time import perf_counter
 
@@ -32,10 +32,14 @@ from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_mem
 from semif_adapter.model_files import ModelFile, find_model
 from semif_adapter.prefix_cache import PrefixCache
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
+from semif_adapter.prompts import InvariantPrompts, Prompts
 from semif_adapter.question import OptionText, Question
-from semif_adapter.readout import Numbers, find_labels, read_continuations, read_letters, softmax
+from semif_adapter.readout import Numbers, count_decoded, find_labels, read_letters, softmax
+from semif_adapter.runner import Run, Runner
+from semif_adapter.scoring import Answer, Prepared
 from semif_adapter.self_test import can_cut_tail, is_invariant
 from semif_adapter.settings import Settings
+from semif_adapter.steps import Steps
 from semif_adapter.streams import Stream
 from semif_adapter.task import Task, TaskMaker, count_tokens, shared_prefix
 
@@ -95,9 +99,13 @@ class Engine:
             if not invariant:
                 logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
             self.info = _info(file, model, context_tokens=self._limit, threads=threads, invariant=invariant)
-            self._prefixes = PrefixCache(streams)
+            self._prompts: Prompts = InvariantPrompts(PrefixCache(streams))
+            self.runner = Runner[Answer](
+                self._context, turn_tokens=settings.turn_tokens, shares_passes=False, forget=self._forget
+            )
+            """Runs the forward passes; `advance` lets it choose whose."""
             self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
-            tokens = self.check([_WARM_UP], "schema-first")
+            tokens = self.prepare([_WARM_UP], "schema-first").tokens
             started = perf_counter()
             self.prove()
             self.tokens_per_second = tokens / (perf_counter() - started)
@@ -131,92 +139,111 @@ class Engine:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
         return self._context.moved_at
 
-    @property
-    def decoded_tokens(self) -> int:
-        """How many tokens went through the model so far, of whatever prompt; safe from any thread."""
-        return self._context.decoded_tokens
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
+        """Write and tokenise the prompts of one request, whose questions share one state.
 
-    def abandon(self) -> None:
-        """Make the running `score` raise AbandonedError soon; safe from any thread."""
-        self._context.stop()
-
-    def resume(self) -> None:
-        """Take `abandon` back; safe from any thread."""
-        self._context.resume()
-
-    def check(self, questions: Sequence[Question], layout: Layout) -> int:
-        """Find out before queueing whether `score` will refuse `questions`, at the price of tokenising them.
-
-        Returns how many tokens `score` computes at most: with nothing in the prefix cache, priors left out.
-        Safe from any thread. Raises InvalidRequestError and PromptTooLongError as `score` does.
+        Safe from any thread. Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError
+        (with counts).
         """
-        return count_tokens(self._tasks.make(questions, layout), can_cut=self._can_cut)
-
-    def score(self, questions: Sequence[Question], layout: Layout) -> tuple[list[Result], SharedTiming]:
-        """Answer `questions`, which share one state where there are several; results in their order.
-
-        Raises InvalidRequestError (a text that is no Unicode), PromptTooLongError (with counts), EngineError
-        (a failed forward pass, logits that are not finite) and AbandonedError (after `abandon`). One thread
-        only.
-        """
-        started = perf_counter()
         groups = self._tasks.make(questions, layout)
-        try:
-            return self._run(groups, layout, started)
-        except EngineError:
-            # A NaN left in the memory would reach later answers: masked cells still count as zero times NaN.
-            self._context.reset()
-            self._prefixes.drop()
-            self._priors.clear()
-            raise
+        tokens = count_tokens(groups, can_cut=self._can_cut)
+        priors = {_prior_key(task, layout): task for tasks in groups for task in tasks if task.continuations}
+        for key, task in priors.items():
+            if key not in self._priors:
+                tokens += self._tasks.without_state(task, layout).length
+                tokens += count_decoded(task.continuations, can_cut=self._can_cut)
+        return Prepared(questions, layout, groups, tokens)
 
-    def _run(
-        self, groups: Sequence[Sequence[Task]], layout: Layout, started: float
-    ) -> tuple[list[Result], SharedTiming]:
-        results: dict[int, Result] = {}
-        prefix_tokens, prefix_computed, prefill_seconds = 0, 0, 0.0
-        for tasks in groups:
+    def begin(self, prepared: Prepared) -> Run[Answer]:
+        """Give a request its place among those that `advance` works on."""
+        cached = 0
+        for tasks in prepared.groups:
             shared = shared_prefix(tasks)
-            prefill_started = perf_counter()
-            computed = self._prefixes.hold(shared)[1] if shared else 0
-            prefill_seconds += perf_counter() - prefill_started
+            cached += sum(map(len, shared)) - self._prompts.missing(shared)
+        run = Run(lambda run: self._steps(prepared, run.clock), prepared.tokens - cached)
+        self.runner.add(run)
+        return run
+
+    def advance(self) -> list[Run[Answer]]:
+        """Run one forward pass for whose turn it is; the requests that have their answer, or failed."""
+        return self.runner.advance()
+
+    def abandon(self, run: Run[Answer]) -> None:
+        """Nobody waits for `run` any more: it fails with AbandonedError soon. Safe from any thread."""
+        self.runner.abandon(run)
+
+    def score(self, questions: Sequence[Question], layout: Layout) -> Answer:
+        """Answer `questions` at once, before what was begun; results in their order.
+
+        Raises as `prepare` does, and EngineError (a failed forward pass, logits that are not finite).
+        """
+        prepared = self.prepare(questions, layout)
+        run = Run(lambda run: self._steps(prepared, run.clock), prepared.tokens)
+        self.runner.finish(run)
+        if run.result is None:
+            assert run.failure is not None
+            raise run.failure
+        return run.result
+
+    def _forget(self) -> None:
+        """Leave nothing of what was computed."""
+        self._context.reset()
+        self._prompts.drop()
+        self._priors.clear()
+
+    def _steps(self, prepared: Prepared, clock: Callable[[], float]) -> Steps[Answer]:
+        """The way to the answer; `clock` tells the seconds that were spent on it."""
+        began = clock()
+        results: dict[int, Result] = {}
+        prefix_tokens, prefix_computed, prefill_seconds, suffix_seconds = 0, 0, 0.0, 0.0
+        for tasks in prepared.groups:
+            shared = shared_prefix(tasks)
+            with self._prompts.keeping(shared):
+                prefill_began = clock()
+                computed = yield from self._prompts.prefill(shared)
+                suffix_began = clock()
+                # What the prefix took counts for the first task, the others find it.
+                answers = yield from self._prompts.join(
+                    [
+                        self._answer(task, prepared.layout, computed if task is tasks[0] else 0, clock)
+                        for task in tasks
+                    ]
+                )
+            results |= {task.index: answer for task, answer in zip(tasks, answers, strict=True)}
+            prefill_seconds += suffix_began - prefill_began
+            suffix_seconds += clock() - suffix_began
             prefix_tokens += sum(map(len, shared))
             prefix_computed += computed
-            for task in tasks:
-                results[task.index] = self._answer(task, layout, computed)
-                computed = 0  # for the first task, the others find it
         ordered = [results[index] for index in range(len(results))]
         return ordered, SharedTiming(
             batch_size=len(ordered),
             prefix_tokens=prefix_tokens,
             prefix_cached_tokens=prefix_tokens - prefix_computed,
             prefill_seconds=prefill_seconds,
-            suffix_forward_seconds=sum(result.timing.suffix_forward_seconds for result in ordered),
-            total_seconds=perf_counter() - started,
+            suffix_forward_seconds=suffix_seconds,
+            total_seconds=clock() - began,
         )
 
-    def _answer(self, task: Task, layout: Layout, computed: int) -> Result:
+    def _answer(self, task: Task, layout: Layout, computed: int, clock: Callable[[], float]) -> Steps[Result]:
         """Run one task, for which `computed` tokens of its first prompt were computed already."""
-        started = perf_counter()
+        began = clock()
         # First, since it would take the task's own tokens off the stream that has its schema.
-        prior = self._prior(task, layout) if task.readout == "text" else 0.0
-        suffix_started = perf_counter()
-        values: list[Numbers] = []
+        prior = (yield from self._prior(task, layout)) if task.readout == "text" else 0.0
+        suffix_began = clock()
+        readings = yield from self._prompts.join(
+            [self._prompts.read(prompt.segments, task.continuations) for prompt in task.prompts]
+        )
+        suffix_seconds = clock() - suffix_began
         masses: list[float] = []
-        for turn, prompt in enumerate(task.prompts):
-            *before, suffix = prompt.segments
-            stream, missing = self._prefixes.hold(before)
-            row = stream.extend(suffix, wanted=1)[0]
-            computed += missing + len(suffix)
-            if task.readout == "letters":
-                listed, mass = read_letters(row, task.labels)
-                values.append(np.roll(listed, turn))
-                masses.append(mass)
-            else:
-                values.append(read_continuations(stream, row, task.continuations))
-        suffix_seconds = perf_counter() - suffix_started
+        if task.readout == "letters":
+            listed = [read_letters(reading.row, task.labels) for reading in readings]
+            values = [np.roll(logits, turn) for turn, (logits, _) in enumerate(listed)]
+            masses = [mass for _, mass in listed]
+        else:
+            values = [reading.values for reading in readings]
         logits = np.mean(values, axis=0) - prior
         input_tokens = sum(prompt.length for prompt in task.prompts)
+        computed += sum(reading.computed for reading in readings)
         return Result(
             id=task.question.id,
             option_ids=tuple(option.id for option in task.question.options),
@@ -224,33 +251,36 @@ class Engine:
             option_logits=tuple(logits.tolist()),
             allowed_token_mass=sum(masses) / len(masses) if masses else None,
             input_tokens=input_tokens,
-            cached_tokens=input_tokens - computed,
+            # What another request took from the cache in between was computed twice.
+            cached_tokens=max(0, input_tokens - computed),
             prompt_version=task.prompts[0].version,
             prompt_sha256=task.prompts[0].sha256,
             readout=task.readout,
             timing=ResultTiming(
                 suffix_forward_seconds=suffix_seconds,
-                total_seconds=perf_counter() - started,
+                total_seconds=clock() - began,
                 rotations=len(task.prompts),
             ),
             model=self.info,
         )
 
-    def _prior(self, task: Task, layout: Layout) -> Numbers:
+    def _prior(self, task: Task, layout: Layout) -> Steps[Numbers]:
         """What the options' words get from the question alone, with no state; computed once per schema."""
-        schema = [layout, task.question.text, *(option.spoken for option in task.question.options)]
-        key = hashlib.sha256(json.dumps(schema).encode()).digest()
+        key = _prior_key(task, layout)
         if key in self._priors:
             self._priors.move_to_end(key)
             return self._priors[key]
-        *before, suffix = self._tasks.without_state(task, layout).segments
-        stream, _ = self._prefixes.hold(before)
-        row = stream.extend(suffix, wanted=1)
-        prior = read_continuations(stream, row[0], task.continuations)
-        self._priors[key] = prior
+        prompt = self._tasks.without_state(task, layout)
+        reading = yield from self._prompts.read(prompt.segments, task.continuations)
+        self._priors[key] = reading.values
         if len(self._priors) > PRIORS_KEPT:
             self._priors.popitem(last=False)
-        return prior
+        return reading.values
+
+
+def _prior_key(task: Task, layout: Layout) -> bytes:
+    schema = [layout, task.question.text, *(option.spoken for option in task.question.options)]
+    return hashlib.sha256(json.dumps(schema).encode()).digest()
 
 
 def _info(file: ModelFile, model: Model, *, context_tokens: int, threads: int, invariant: bool) -> ModelInfo:

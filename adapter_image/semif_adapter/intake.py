@@ -21,7 +21,7 @@ from semif_adapter.errors import (
 )
 from semif_adapter.logs import RequestRecord
 from semif_adapter.question import Question
-from semif_adapter.scoring import Answer, Place
+from semif_adapter.scoring import Answer, Place, Prepared
 from semif_adapter.settings import Settings
 from semif_adapter.worker import DRAINING_RETRY_SECONDS, Worker
 
@@ -89,7 +89,9 @@ class Intake:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(place.deadline - monotonic()):
-                work, tokens = await loop.run_in_executor(self._checkers, self._check, body, encoding, read)
+                work, prepared = await loop.run_in_executor(
+                    self._checkers, self._prepare, body, encoding, read
+                )
         except TimeoutError:
             raise DeadlineError(
                 "the request could not be checked in time", retry_after_seconds=CHECK_RETRY_SECONDS
@@ -97,19 +99,19 @@ class Intake:
         record.decisions = len(work.questions)
         record.options = sum(len(question.options) for question in work.questions)
         try:
-            answer = await self._worker.score(work.questions, work.layout, tokens, place)
+            answer = await self._worker.score(prepared, place)
         finally:
             if place.tokens:
                 record.queue_seconds, record.score_seconds = place.queue_seconds, place.score_seconds
         _note(record, answer)
         return work.request, answer
 
-    def _check(
+    def _prepare(
         self, body: bytes, encoding: str, read: Callable[[bytes], Work[Parsed]]
-    ) -> tuple[Work[Parsed], int]:
+    ) -> tuple[Work[Parsed], Prepared]:
         work = read(decode_body(body, encoding, self._settings.max_body_bytes))
         work = work._replace(layout=self._settings.layout or work.layout)
-        return work, self._worker.check(work.questions, work.layout)
+        return work, self._worker.prepare(work.questions, work.layout)
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""

@@ -74,6 +74,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "llama_init_from_model": (_pointer, [_pointer, ParamsBlob]),
     "llama_log_set": (None, [_pointer, _pointer]),
     "llama_memory_clear": (None, [_pointer, _bool]),
+    "llama_memory_seq_cp": (None, [_pointer, _int, _int, _int, _int]),
     "llama_memory_seq_rm": (_bool, [_pointer, _int, _int, _int]),
     "llama_model_chat_template": (_text, [_pointer, _text]),
     "llama_model_default_params": (ParamsBlob, []),

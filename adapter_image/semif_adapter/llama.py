@@ -1,8 +1,10 @@
 """A model and a context of llama.cpp behind two small classes; everything else speaks tokens and numpy."""
 
 import ctypes
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,16 @@ _NO_DEVICES = ctypes.c_void_p(None)
 
 _ATTR_CONTROL = 1 << 3  # enum llama_token_attr
 _ATTR_USER_DEFINED = 1 << 4
+
+
+class Pass(NamedTuple):
+    """What one sequence puts into a forward pass: `tokens` at `position`, at most a batch of them."""
+
+    sequence: int
+    position: int
+    tokens: Tokens
+    wanted: int = 0
+    """After how many of the last tokens the logits are read."""
 
 
 class Model:
@@ -137,6 +149,7 @@ class Context:
     """The memory of several token sequences and the forward pass. One thread only.
 
     One stream a sequence (`kv_unified` off) keeps a sequence's logits free of what the other streams hold.
+    Where the sequences share all cells instead, one can be a fork of another at no cost.
     """
 
     def __init__(
@@ -146,36 +159,40 @@ class Context:
         streams: int,
         context_tokens: int,
         threads: int,
+        sequences: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
         ubatch_tokens: int = UBATCH_TOKENS,
     ) -> None:
         """A context of `streams` sequences of up to `context_tokens` tokens each.
 
-        Raises StartupError where the memory cannot be had or the values read back are not those written.
+        With `sequences` so many share the cells of all streams. Raises StartupError where the memory cannot
+        be had or the values read back are not those written.
         """
         library, layout = model.library, model.library.context_layout
-        self.cells = -(-context_tokens // STREAM_ALIGNMENT) * STREAM_ALIGNMENT
+        per_stream = -(-context_tokens // STREAM_ALIGNMENT) * STREAM_ALIGNMENT
+        self.cells = per_stream * streams
+        """Tokens that all sequences hold together."""
         params = library.llama_context_default_params()
-        params.write(layout.n_ctx, "<I", self.cells * streams)
+        params.write(layout.n_ctx, "<I", self.cells)
         params.write(layout.n_batch, "<I", batch_tokens)
         params.write(layout.n_ubatch, "<I", ubatch_tokens)
-        params.write(layout.n_seq_max, "<I", streams)
+        params.write(layout.n_seq_max, "<I", sequences or streams)
         params.write(layout.swa_full, "<?", True)  # a cut tail must leave the whole window behind it
-        params.write(layout.kv_unified, "<?", False)
+        params.write(layout.kv_unified, "<?", sequences is not None)
         library.errors.clear()
         self._library, self._vocab_size = library, model.vocab_size
         self._context = library.llama_init_from_model(model._model, params)
         if not self._context:
             raise StartupError(
-                f"llama.cpp cannot make a context of {streams} streams of {self.cells} tokens: "
+                f"llama.cpp cannot make a context of {streams} streams of {per_stream} tokens: "
                 f"{library.last_error()}; lower SEMIF_CONTEXT_TOKENS or SEMIF_STREAMS"
             )
         self._prove(
             {
-                "n_ctx": self.cells * streams,
-                "n_ctx_seq": self.cells,
-                "n_seq_max": streams,
-                "n_batch": min(batch_tokens, self.cells * streams),
+                "n_ctx": self.cells,
+                "n_ctx_seq": per_stream if sequences is None else self.cells,
+                "n_seq_max": sequences or streams,
+                "n_batch": min(batch_tokens, self.cells),
                 "n_ubatch": min(batch_tokens, ubatch_tokens),
             }
         )
@@ -185,12 +202,10 @@ class Context:
         library.llama_set_abort_callback(self._context, _IS_NOT_EMPTY, ctypes.addressof(self._stop))
         self.moved_at = monotonic()
         """When the last forward pass ended."""
-        self.decoded_tokens = 0
-        """Tokens of all forward passes so far."""
         self._memory = library.llama_get_memory(self._context)
-        self._batch_tokens: int = library.llama_n_batch(self._context)
-        self._stream_ids = np.arange(streams, dtype=np.int32)
-        self._ones = np.ones(self._batch_tokens, np.int32)
+        self.batch_tokens: int = library.llama_n_batch(self._context)
+        self._sequence_ids = np.arange(sequences or streams, dtype=np.int32)
+        self._ones = np.ones(self.batch_tokens, np.int32)
 
     def _prove(self, expected: dict[str, int]) -> None:
         actual = {name: getattr(self._library, f"llama_{name}")(self._context) for name in expected}
@@ -222,40 +237,36 @@ class Context:
         """Forget every stream and overwrite what the memory held."""
         self._library.llama_memory_clear(self._memory, True)
 
-    def decode(self, stream: int, position: int, tokens: Tokens, wanted: int) -> Rows:
-        """Run `tokens` at `position` of `stream`; the logits after each of the last `wanted` tokens.
+    def run(self, passes: Sequence[Pass]) -> list[Rows]:
+        """One forward pass over all of `passes`, a batch of tokens at most.
 
-        Returns float32 of shape (wanted, vocabulary), the caller's to keep. Longer inputs than a batch are
-        cut at multiples of it, counted from their own start. Raises EngineError where llama.cpp fails,
-        AbandonedError after `stop`; the stream then holds an unknown part of `tokens` and must be cut back,
-        cleared or restored.
+        For each the logits after its last `wanted` tokens: float32 of shape (wanted, vocabulary), the
+        caller's to keep. Raises EngineError where llama.cpp fails, AbandonedError after `stop`; the sequences
+        then hold an unknown part of their tokens and must be cut back, cleared or restored.
         """
-        assert 0 <= wanted <= len(tokens)
-        rows = np.empty((wanted, self._vocab_size), np.float32)
-        first_wanted = len(tokens) - wanted
-        for start in range(0, len(tokens), self._batch_tokens):
-            part = tokens[start : start + self._batch_tokens]
-            outputs = (np.arange(start, start + len(part)) >= first_wanted).astype(np.int8)
-            self._run(stream, position + start, part, outputs)
-            for index in np.flatnonzero(outputs):
-                rows[start + index - first_wanted] = self._logits(int(index))
-        return rows
-
-    def _run(self, stream: int, position: int, tokens: Tokens, outputs: npt.NDArray[np.int8]) -> None:
         if self._stop.value:
             raise AbandonedError("the computation was abandoned")
-        count = len(tokens)
-        tokens = np.ascontiguousarray(tokens, np.int32)
-        positions = np.arange(position, position + count, dtype=np.int32)
-        stream_id = self._stream_ids.ctypes.data + stream * self._stream_ids.itemsize
-        stream_pointers = np.full(count, stream_id, np.uint64)
+        lengths = [len(part.tokens) for part in passes]
+        count = sum(lengths)
+        tokens = np.concatenate([part.tokens for part in passes], dtype=np.int32)
+        positions = np.concatenate(
+            [np.arange(part.position, part.position + len(part.tokens), dtype=np.int32) for part in passes]
+        )
+        first_id, width = self._sequence_ids.ctypes.data, self._sequence_ids.itemsize
+        sequences = np.repeat(
+            np.array([first_id + part.sequence * width for part in passes], np.uint64), lengths
+        )
+        outputs = np.zeros(count, np.int8)
+        ends = np.cumsum(lengths)
+        for end, part in zip(ends, passes, strict=True):
+            outputs[end - part.wanted : end] = 1
         batch = Batch(
             count,
             tokens.ctypes.data,
             None,
             positions.ctypes.data,
             self._ones.ctypes.data,
-            stream_pointers.ctypes.data,
+            sequences.ctypes.data,
             outputs.ctypes.data,
         )
         status = self._library.llama_decode(self._context, batch)
@@ -264,7 +275,30 @@ class Context:
             raise AbandonedError("the computation was abandoned")
         if status != 0:
             raise EngineError(f"llama.cpp could not run a batch of {count} tokens (status {status})")
-        self.decoded_tokens += count
+        return [
+            self._rows(int(end) - part.wanted, part.wanted) for end, part in zip(ends, passes, strict=True)
+        ]
+
+    def decode(self, sequence: int, position: int, tokens: Tokens, wanted: int) -> Rows:
+        """Run `tokens`, of any length, at `position` of `sequence`; else as `run`.
+
+        They are cut at multiples of a batch, counted from their own start.
+        """
+        rows: list[Rows] = []
+        for start in range(0, len(tokens), self.batch_tokens):
+            part = tokens[start : start + self.batch_tokens]
+            behind = len(tokens) - start - len(part)
+            rows += self.run(
+                [Pass(sequence, position + start, part, min(len(part), max(0, wanted - behind)))]
+            )
+        return np.concatenate(rows)
+
+    def _rows(self, first: int, count: int) -> Rows:
+        """A copy of the logits after `count` tokens of the last batch, from the token at `first` on."""
+        rows = np.empty((count, self._vocab_size), np.float32)
+        for row in range(count):
+            rows[row] = self._logits(first + row)
+        return rows
 
     def _logits(self, index: int) -> npt.NDArray[np.float32]:
         """A view of the logits after the token at `index` of the last batch, valid until the next."""
@@ -278,6 +312,10 @@ class Context:
     def cut(self, stream: int, position: int) -> bool:
         """Forget `stream` from `position` on; False (and nothing changed) where the model cannot do that."""
         return bool(self._library.llama_memory_seq_rm(self._memory, stream, position, -1))
+
+    def fork(self, source: int, target: int) -> None:
+        """Let `target`, which is empty, hold what `source` holds. Only where sequences share all cells."""
+        self._library.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
     def save(self, stream: int) -> npt.NDArray[np.uint8]:
         """Everything the context holds for `stream`, as bytes that `restore` takes."""

@@ -1,16 +1,18 @@
-"""Prefixes of prompts that stay computed between requests.
+"""Prefixes of prompts that stay computed between requests, each on a stream of its own.
 
-A prefix lives on a stream and is found again by its segments: system and schema, system and state, or the
-system alone. What comes behind it is cut off again; where the model cannot do that, each prefix is kept as a
-saved state besides, and the stream goes back to that. Segments are always decoded one by one, whole, so a
-prefix from the cache holds the same bits as one that is computed for the request.
+A prefix is found again by its segments: system and schema, system and state, or the system alone. What comes
+behind it is cut off again; where the model cannot do that, each prefix is kept as a saved state besides, and
+the stream goes back to that. Segments are always decoded one by one, whole, so a prefix from the cache holds
+the same bits as one that is computed for the request. Who is in the middle of a prompt has its stream alone.
 """
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from semif_adapter.llama import Tokens
 from semif_adapter.memory import MAX_STATE_BYTES
+from semif_adapter.steps import Steps
 from semif_adapter.streams import Mark, Stream
 
 LEAST_STATES = 8
@@ -29,53 +31,92 @@ class PrefixCache:
         """Keep prefixes on `streams`, which are empty; two at least, so that one survives the next."""
         self._streams = OrderedDict[Stream, Path]((stream, ()) for stream in streams)
         """What each stream holds, maybe with more behind it; least recently used first."""
+        self._leased: set[Stream] = set()
+        self._kept: Counter[Path] = Counter()
+        """What requests at work will come back to."""
         self._states: OrderedDict[Path, Mark] = OrderedDict()
         self._state_bytes = 0
 
-    def hold(self, segments: Sequence[Tokens]) -> tuple[Stream, int]:
+    def hold(self, segments: Sequence[Tokens]) -> Steps[tuple[Stream, int]]:
         """A stream that holds exactly `segments`, and how many of their tokens had to be computed.
 
-        What the caller appends to the stream is gone at the next call. Raises EngineError and AbandonedError
-        as the forward pass does; what was there before and what was completed stays usable.
+        It is the caller's until `release`; what was appended to it is gone when it is held again. Waits while
+        all streams are others'. Raises EngineError as the model does; what was there before and what was
+        completed stays usable.
         """
+        while not self._free():
+            yield ()
         segments = [segment for segment in segments if len(segment)]
-        path = _path(segments)
-        stream, depth = self._take_back(path)
-        self._streams.move_to_end(stream)
-        computed = 0
-        for end in range(depth + 1, len(path) + 1):
-            segment = segments[end - 1]
-            stream.extend(segment)
-            self._streams[stream] = path[:end]
-            self._save(stream, path[:end])
-            computed += len(segment)
+        path = path_of(segments)
+        stream, depth, saved = self._choose(path)
+        self._leased.add(stream)
+        try:
+            depth = self._take_back(stream, path, depth, saved)
+            self._streams.move_to_end(stream)
+            computed = 0
+            for end in range(depth + 1, len(path) + 1):
+                segment = segments[end - 1]
+                yield from stream.extend(segment)
+                self._streams[stream] = path[:end]
+                self._save(stream, path[:end])
+                computed += len(segment)
+        except BaseException:
+            self.release(stream)
+            raise
         for end in range(len(path), 0, -1):
             if path[:end] in self._states:
                 self._states.move_to_end(path[:end])
         return stream, computed
 
+    def release(self, stream: Stream) -> None:
+        """Others may have `stream`."""
+        self._leased.remove(stream)
+
+    @contextmanager
+    def keeping(self, segments: Sequence[Tokens]) -> Iterator[None]:
+        """Take other streams first than the one that holds `segments`: who works on them will come back."""
+        path = path_of(segments)
+        self._kept[path] += 1
+        try:
+            yield
+        finally:
+            self._kept[path] -= 1
+            self._kept += Counter()  # without those that are no longer kept
+
+    def missing(self, segments: Sequence[Tokens]) -> int:
+        """How many tokens `hold` would compute now; of free streams only."""
+        path = path_of(segments)
+        return _count_tokens(path[max(self._choose(path)[1:]) :]) if self._free() else _count_tokens(path)
+
     def drop(self) -> None:
-        """Forget everything."""
+        """Forget everything; nobody may have a stream."""
         for stream in self._streams:
             stream.clear()
             self._streams[stream] = ()
         self._states.clear()
         self._state_bytes = 0
 
+    def _free(self) -> list[Stream]:
+        return [stream for stream in self._streams if stream not in self._leased]
+
     def _choose(self, path: Path) -> tuple[Stream, int, int]:
         """The stream to compute `path` on, how many segments it has of it, and how many a saved state has.
 
-        Who shares no more than the system takes the stream that was not used for longest.
+        Who shares no more than the system takes the stream that was not used for longest, of those whose
+        prefix nobody will come back to.
         """
-        stream = max(self._streams, key=lambda stream: self._usable(stream, path))
+        free = self._free()
+        stream = max(free, key=lambda stream: self._usable(stream, path))
         if self._usable(stream, path) <= _SYSTEM:
-            stream = next(iter(self._streams))
+            stream = min(free, key=lambda stream: self._is_kept(self._streams[stream]))
         saved = next((end for end in range(len(path), 0, -1) if path[:end] in self._states), 0)
         return stream, self._usable(stream, path), saved
 
-    def _take_back(self, path: Path) -> tuple[Stream, int]:
-        """The stream to compute `path` on, holding its first segments and nothing else; and their number."""
-        stream, depth, saved = self._choose(path)
+    def _is_kept(self, held: Path) -> bool:
+        return any(held[: len(kept)] == kept for kept in self._kept)
+
+    def _take_back(self, stream: Stream, path: Path, depth: int, saved: int) -> int:
+        """Leave on the stream the first segments of `path` and nothing else; how many."""
         if saved > depth:
             # Before the stream changes: a failure must not leave it with a path that it no longer holds.
             self._streams[stream] = ()
@@ -84,7 +125,7 @@ class PrefixCache:
         elif stream.length != (length := _count_tokens(path[:depth])):
             stream.rewind(Mark(length, None))
         self._streams[stream] = path[:depth]
-        return stream, depth
+        return depth
 
     def _usable(self, stream: Stream, path: Path) -> int:
         """How many segments of `path` the stream can go on from without a saved state."""
@@ -109,7 +150,8 @@ class PrefixCache:
             self._state_bytes -= self._states.popitem(last=False)[1].size
 
 
-def _path(segments: Sequence[Tokens]) -> Path:
+def path_of(segments: Sequence[Tokens]) -> Path:
+    """The segments' path; empty ones are nothing."""
     return tuple(segment.tobytes() for segment in segments if len(segment))
 
 

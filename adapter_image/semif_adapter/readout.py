@@ -13,6 +13,7 @@ from semif_adapter.chat_template import Template
 from semif_adapter.contract import MAX_OPTIONS
 from semif_adapter.errors import EngineError, StartupError
 from semif_adapter.llama import Model, Tokens
+from semif_adapter.steps import Steps
 from semif_adapter.streams import Stream
 
 Numbers = npt.NDArray[np.float64]
@@ -92,7 +93,7 @@ class _Point(NamedTuple):
 
 def read_continuations(
     stream: Stream, row: npt.NDArray[np.float32], continuations: tuple[Tokens, ...]
-) -> Numbers:
+) -> Steps[Numbers]:
     """Log-probability of each continuation behind `stream`, shape (continuations,), in their order.
 
     `row` holds the logits after the stream's last token. One continuation after another is decoded right
@@ -101,7 +102,7 @@ def read_continuations(
     those that begin alike share their first tokens where the model can forget only the last ones.
     """
     points = [_Point(row, log_sum_exp(row), 0.0)]  # along the latest continuation
-    path = continuations[0][:0]  # the tokens between the points
+    path = np.empty(0, np.int32)  # the tokens between the points
     mark = stream.mark() if any(len(tokens) > 1 for tokens in continuations) else None
     values = np.empty(len(continuations))
     for index in _decoding_order(continuations):
@@ -113,7 +114,8 @@ def read_continuations(
             stream.rewind(mark, keep=shared)
             for start in range(shared, len(tokens) - 1, ROWS_AT_ONCE):
                 part = tokens[start : start + ROWS_AT_ONCE + 1]
-                for after, logits in zip(part[1:], stream.extend(part[:-1], len(part) - 1), strict=True):
+                rows = yield from stream.extend(part[:-1], len(part) - 1)
+                for after, logits in zip(part[1:], rows, strict=True):
                     point = _Point(logits, log_sum_exp(logits), value)
                     value = point.then(after)
                     if stream.can_cut and len(points) <= MOST_SHARED_TOKENS:

@@ -6,12 +6,26 @@ from typing import Protocol
 
 from semif_adapter.contract import Layout, ModelInfo, Result, SharedTiming
 from semif_adapter.question import Question
+from semif_adapter.runner import Run
+from semif_adapter.task import Task
 
 Answer = tuple[list[Result], SharedTiming]
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """The questions of one request, written and tokenised."""
+
+    questions: Sequence[Question]
+    layout: Layout
+    groups: Sequence[Sequence[Task]]
+    tokens: int
+    """How many the engine computes at most: with nothing in its caches."""
+
+
 class ScoringEngine(Protocol):
-    """The engine's door; `semif_adapter.engine.Engine` is the one that serves."""
+    """The engine's door; `semif_adapter.engine.Engine` is the one that serves. One thread only, but where
+    it says otherwise."""
 
     @property
     def info(self) -> ModelInfo:
@@ -29,24 +43,20 @@ class ScoringEngine(Protocol):
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
 
-    @property
-    def decoded_tokens(self) -> int:
-        """How many tokens went through the model so far, of whatever prompt; safe from any thread."""
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
+        """Make the questions of one request ready to be asked. Safe from any thread. Raises AdapterError."""
 
-    def check(self, questions: Sequence[Question], layout: Layout) -> int:
-        """Refuse what `score` would refuse; the tokens to compute otherwise. Safe from any thread."""
+    def begin(self, prepared: Prepared) -> Run[Answer]:
+        """Give a request its place among those that `advance` works on."""
 
-    def score(self, questions: Sequence[Question], layout: Layout) -> Answer:
-        """Answer the questions of one request, in their order; called from the engine's thread only."""
+    def advance(self) -> Sequence[Run[Answer]]:
+        """Run one forward pass for whose turn it is; the requests that ended."""
 
     def prove(self) -> None:
         """Score the warm-up decision again. Raises EngineError where the engine no longer can."""
 
-    def abandon(self) -> None:
-        """Make the running `score` raise AbandonedError soon; safe from any thread."""
-
-    def resume(self) -> None:
-        """Take `abandon` back; safe from any thread."""
+    def abandon(self, run: Run[Answer]) -> None:
+        """Make `run` fail with AbandonedError soon; safe from any thread."""
 
     def close(self) -> None:
         """Free the model."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from semif_adapter.llama import Context, Rows, Tokens
+from semif_adapter.steps import complete
 from semif_adapter.streams import Stream
 
 _SEGMENT_TOKENS = (8, 64, 33, 7)
@@ -28,29 +29,32 @@ def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens) ->
     first, last = streams[0], streams[-1]
     *before, suffix = (np.resize(sample, count) for count in _SEGMENT_TOKENS)
 
+    def extend(stream: Stream, tokens: Tokens, wanted: int = 0) -> Rows:
+        return complete(stream.extend(tokens, wanted), context.run)
+
     def run(stream: Stream) -> Rows:
         stream.clear()
         for segment in before:
-            stream.extend(segment)
-        return stream.extend(suffix, wanted=1)
+            extend(stream, segment)
+        return extend(stream, suffix, wanted=1)
 
     reference = run(first)
     run(last)
-    last.extend(suffix)
+    extend(last, suffix)
     outcomes = [run(first)]
-    first.extend(suffix)
+    extend(first, suffix)
     outcomes.append(run(last))
     first.clear()
     for segment in before:
-        first.extend(segment)
+        extend(first, segment)
     mark = first.mark()
-    first.extend(np.concatenate([suffix, suffix[:1]]))
-    last.extend(suffix)
+    extend(first, np.concatenate([suffix, suffix[:1]]))
+    extend(last, suffix)
     first.rewind(mark)
-    outcomes.append(first.extend(suffix, wanted=1))
+    outcomes.append(extend(first, suffix, wanted=1))
     if mark.state is not None:
         last.rewind(mark)
-        outcomes.append(last.extend(suffix, wanted=1))
+        outcomes.append(extend(last, suffix, wanted=1))
     context.reset()
     for stream in streams:
         stream.clear()

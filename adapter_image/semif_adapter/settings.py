@@ -48,6 +48,10 @@ class Settings(BaseModel):
     streams: Annotated[int, Field(ge=2, le=64)] = Field(
         4, description="beginnings of prompts kept computed in memory, each of up to SEMIF_CONTEXT_TOKENS"
     )
+    turn_tokens: Annotated[int, Field(ge=1, le=16_777_216)] = Field(
+        512,
+        description="tokens that a long prompt computes before short ones, of no more tokens, go in between",
+    )
     max_body_bytes: Annotated[int, Field(ge=1024, le=6_291_456)] = Field(
         4_194_304, description="largest request body, in bytes"
     )

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from semif_adapter.errors import EngineError
 from semif_adapter.llama import Context, Rows, Tokens
+from semif_adapter.steps import Steps, forward
 
 _UNKNOWN = -1
 
@@ -28,35 +29,35 @@ class Mark:
 class Stream:
     """One sequence of a context.
 
-    Every `extend` is a forward pass of its own, so that the same segments in the same order always go through
-    the same computation.
+    Every `extend` has forward passes of its own, so that the same segments in the same order always go
+    through the same computation.
     """
 
     def __init__(self, context: Context, index: int, *, can_cut: bool) -> None:
-        self._context = context
+        self.context = context
         self._index = index
         self.can_cut = can_cut
         """Whether the model can forget the last tokens only."""
         self.length = 0
-        """Tokens that it holds; negative after a failed forward pass, until it is cleared or taken back."""
+        """Tokens that it holds; negative in the middle of `extend`, until it is cleared or taken back."""
 
     def clear(self) -> None:
         """Forget everything."""
-        if not self._context.cut(self._index, 0):
+        if not self.context.cut(self._index, 0):
             raise EngineError("llama.cpp could not clear a sequence")
         self.length = 0
 
-    def extend(self, tokens: Tokens, wanted: int = 0) -> Rows:
+    def extend(self, tokens: Tokens, wanted: int = 0) -> Steps[Rows]:
         """Append one segment; the logits after each of its last `wanted` tokens: (wanted, vocabulary)."""
         length, self.length = self.length, _UNKNOWN
-        rows = self._context.decode(self._index, length, tokens, wanted)
+        rows = yield from forward(self._index, length, tokens, wanted, self.context.batch_tokens)
         self.length = length + len(tokens)
         return rows
 
     def mark(self) -> Mark:
         """Remember this point. Costs a copy of the stream's state where the model can cut no tail off; any
         stream of the context can go to such a point."""
-        return Mark(self.length, None if self.can_cut else self._context.save(self._index))
+        return Mark(self.length, None if self.can_cut else self.context.save(self._index))
 
     def rewind(self, mark: Mark, keep: int = 0) -> None:
         """Go back to `mark`, as if nothing had been appended since but the first `keep` tokens.
@@ -66,7 +67,7 @@ class Stream:
         if mark.state is not None:
             assert keep == 0
             self.length = _UNKNOWN
-            self._context.restore(self._index, mark.state)
-        elif not self._context.cut(self._index, mark.length + keep):
+            self.context.restore(self._index, mark.state)
+        elif not self.context.cut(self._index, mark.length + keep):
             raise EngineError("llama.cpp could not cut the tail of a sequence")
         self.length = mark.length + keep

@@ -2,7 +2,7 @@
 
 What is not said to run elsewhere runs on the event loop's thread, so the counters need no lock. The engine is
 loaded, asked and closed on its own thread only: a libllama context must not be touched from two. The one lock
-guards which job runs, so that only that job is ever told to stop.
+guards the moment at which the engine gets to know of a job, so that none is forgotten that is given up then.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Literal, TypeVarTuple, Unpack
 
-from semif_adapter.admission import Admission, TokenRate
+from semif_adapter.admission import Admission, Claim, TokenRate
 from semif_adapter.contract import Layout, ModelInfo
 from semif_adapter.errors import (
     AdapterError,
@@ -27,7 +27,8 @@ from semif_adapter.errors import (
     StartupError,
 )
 from semif_adapter.question import Question
-from semif_adapter.scoring import Answer, Place, ScoringEngine
+from semif_adapter.runner import Run
+from semif_adapter.scoring import Answer, Place, Prepared, ScoringEngine
 from semif_adapter.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -46,23 +47,24 @@ Arguments = TypeVarTuple("Arguments")
 
 @dataclass(eq=False)
 class _Job:
-    questions: Sequence[Question]
-    layout: Layout
-    tokens: int
+    prepared: Prepared
+    claim: Claim
     answer: "asyncio.Future[Answer]"
-    queued_at: float
+    run: Run[Answer] | None = None
+    """None: the engine does not know of it yet."""
     abandoned: bool = False
-    started_at: float | None = None
-    ended_at: float | None = None
-    decoded_tokens: int = 0
 
 
 class Worker:
-    """Admits requests up to the limits and hands them, one after another, to the engine's thread."""
+    """Admits requests up to the limits and hands them to the engine's thread, which serves them by turns."""
 
     def __init__(self, load: Callable[[], ScoringEngine], settings: Settings) -> None:
         self.state: State = "loading"
-        self.admission = Admission(max_requests=settings.max_in_flight, max_tokens=settings.max_queued_tokens)
+        self.admission = Admission(
+            max_requests=settings.max_in_flight,
+            max_tokens=settings.max_queued_tokens,
+            turn_tokens=settings.turn_tokens,
+        )
         self.speed = TokenRate(1.0)
         """Tokens per second that go through the model. `admission.rate` counts a request's tokens whether the
         engine computes them or has them cached, and so learns what this server's requests take."""
@@ -131,7 +133,7 @@ class Worker:
         """
         self.check_ready()
         now = monotonic()
-        self.admission.take_place(now)
+        self.admission.take_place()
         self._idle.clear()
         try:
             yield Place(now, now + self._deadline_seconds)
@@ -140,16 +142,16 @@ class Worker:
             if self.admission.requests == 0:
                 self._idle.set()
 
-    def check(self, questions: Sequence[Question], layout: Layout) -> int:
-        """Refuse now what would be refused after its turn in the queue; the tokens to compute otherwise.
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
+        """Write and tokenise the prompts, and refuse what the engine would refuse.
 
         May run on any thread. Raises AdapterError.
         """
         assert self._engine is not None  # admitted: the model is loaded
-        return self._engine.check(questions, layout)
+        return self._engine.prepare(questions, layout)
 
-    async def score(self, questions: Sequence[Question], layout: Layout, tokens: int, place: Place) -> Answer:
-        """Queue the questions of one admitted request, `tokens` to compute, and wait for their answer.
+    async def score(self, prepared: Prepared, place: Place) -> Answer:
+        """Queue the questions of one admitted request and wait for their answer.
 
         Cancelling it drops the request from the queue, or stops the engine's work on it. Raises
         OverloadedError where the deadline cannot be met, DeadlineError where it passed, and what the engine
@@ -158,9 +160,9 @@ class Worker:
         if self.state == "failed":
             self.check_ready()
         now = monotonic()
-        place.tokens = tokens
-        self.admission.enter(tokens, place.deadline, now)
-        job = _Job(questions, layout, tokens, self._loop.create_future(), now)
+        place.tokens = prepared.tokens
+        claim = self.admission.enter(prepared.tokens, place.deadline, now)
+        job = _Job(prepared, claim, self._loop.create_future())
         self._waiting.add(job)
         self._jobs.put(job)
         try:
@@ -169,26 +171,22 @@ class Worker:
         except TimeoutError:
             raise DeadlineError(
                 f"there was no answer within {self._deadline_seconds:g} s",
-                retry_after_seconds=round(max(1.0, self.admission.backlog_seconds(monotonic())), 1),
+                retry_after_seconds=round(max(1.0, self.admission.backlog_seconds()), 1),
             ) from None
         finally:
+            self._waiting.discard(job)
+            self.admission.leave(claim)
             self._abandon(job)
-            started, ended = job.started_at, job.ended_at or monotonic()
-            place.queue_seconds = (started or ended) - job.queued_at
-            place.score_seconds = ended - started if started else 0.0
+            place.score_seconds = job.run.clock() if job.run is not None else 0.0
+            place.queue_seconds = max(0.0, monotonic() - now - place.score_seconds)
 
     def _abandon(self, job: _Job) -> None:
         """Nobody waits for `job` any more; does nothing where the engine is done with it."""
-        self._waiting.discard(job)
         with self._lock:
-            if job.ended_at is not None:
-                return
             job.abandoned = True
-            if job.started_at is not None:
-                assert self._engine is not None
-                self._engine.abandon()
-                return
-        self.admission.leave(job.tokens, started=False)
+        if job.run is not None and not job.run.ended:
+            assert self._engine is not None
+            self._engine.abandon(job.run)
 
     def drain(self) -> None:
         """Admit nothing from now on."""
@@ -260,40 +258,48 @@ class Worker:
             return
         self._report(self._load_done, engine)
         try:
-            while (job := self._jobs.get()) is not None:
-                self._answer(engine, job)
+            self._work(engine)
         except BaseException as error:  # noqa: BLE001 - a thread that ends must end the process too
             self._report(self._break, type(error).__name__)
         else:
             engine.close()
 
-    def _answer(self, engine: ScoringEngine, job: _Job) -> None:
+    def _work(self, engine: ScoringEngine) -> None:
+        """Take jobs and run forward passes for them by turns, until told to end and all are done."""
+        jobs: dict[Run[Answer], _Job] = {}
+        taking = True
+        while taking or jobs:
+            while taking and (not jobs or not self._jobs.empty()):
+                job = self._jobs.get()
+                taking = job is not None
+                if job is not None and (run := self._begin(engine, job)) is not None:
+                    jobs[run] = job
+            if not jobs:
+                break
+            for run in engine.advance():
+                self._end(engine, jobs.pop(run), run)
+            if not jobs:
+                self._busy_since = None
+
+    def _begin(self, engine: ScoringEngine, job: _Job) -> Run[Answer] | None:
+        """Hand `job` to the engine, unless nobody waits for it any more."""
         with self._lock:
             if job.abandoned:
-                return
-            job.started_at = self._busy_since = monotonic()
-        self._report(self.admission.start, job.tokens, job.started_at)
-        answer: Answer | None = None
-        decoded_before = engine.decoded_tokens
-        try:
-            answer = engine.score(job.questions, job.layout)
-            failure: AdapterError | None = None
-        except AdapterError as error:
-            failure = error
-        except Exception as error:  # noqa: BLE001 - the request gets its 500, the thread lives on
+                return None
+            job.run = job.claim.progress = engine.begin(job.prepared)
+        self._busy_since = self._busy_since or monotonic()
+        return job.run
+
+    def _end(self, engine: ScoringEngine, job: _Job, run: Run[Answer]) -> None:
+        failure = run.failure
+        if failure is not None and not isinstance(failure, AdapterError):
             # Only the type: the message of an unforeseen error may hold the caller's text.
-            logger.error("engine fault: %s", type(error).__name__)
-            failure = EngineError(f"the engine failed with {type(error).__name__}")
-        finally:
-            job.decoded_tokens = engine.decoded_tokens - decoded_before
-            with self._lock:
-                job.ended_at = monotonic()
-                engine.resume()
-        self._report(self._finish, job, answer, failure)
+            logger.error("engine fault: %s", type(failure).__name__)
+            failure = EngineError(f"the engine failed with {type(failure).__name__}")
+        self._report(self._finish, job, run, failure)
         if isinstance(failure, EngineError):
             # One request's fault, or the engine's end? The warm-up decision tells.
             engine.prove()
-        self._busy_since = None
 
     def _report(self, callback: Callable[[Unpack[Arguments]], None], *arguments: *Arguments) -> None:
         # A loop that is closed has nobody waiting: the server gave up on this thread.
@@ -317,15 +323,14 @@ class Worker:
         self._enter("failed")
         self._loaded.set()
 
-    def _finish(self, job: _Job, answer: Answer | None, failure: AdapterError | None) -> None:
-        self.admission.leave(job.tokens, started=True)
-        if answer is not None and job.started_at is not None and job.ended_at is not None:
-            self.admission.rate.learn(job.tokens, job.ended_at - job.started_at)
-            self.speed.learn(job.decoded_tokens, job.ended_at - job.started_at)
+    def _finish(self, job: _Job, run: Run[Answer], failure: AdapterError | None) -> None:
+        if run.result is not None:
+            self.admission.rate.learn(job.prepared.tokens, run.busy_seconds)
+            self.speed.learn(run.decoded_tokens, run.busy_seconds)
         if job.answer.done():
             return
-        if answer is not None:
-            job.answer.set_result(answer)
+        if run.result is not None:
+            job.answer.set_result(run.result)
         elif failure is not None:
             job.answer.set_exception(failure)
 

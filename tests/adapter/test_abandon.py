@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from semif_adapter.engine import Engine
-from semif_adapter.errors import AbandonedError, AdapterError
+from semif_adapter.errors import AbandonedError
 from semif_adapter.question import OptionText, Question
+from semif_adapter.runner import Run
+from semif_adapter.scoring import Answer
 
 CONTEXT = 4096
 
@@ -29,39 +31,39 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
         return engine.score([question("The lamp is on.")], "schema-first")[0][0].option_logits
 
     before = logits()
-    began = threading.Event()
-    ended_by: list[AdapterError] = []
-
-    def work() -> None:
-        try:
-            while True:
-                began.set()
-                engine.score([question("x" * (CONTEXT - 1000))], "schema-first")
-        except AdapterError as error:
-            ended_by.append(error)
-
-    thread = threading.Thread(target=work)
+    run = engine.begin(engine.prepare([question("x" * (CONTEXT - 1000))], "schema-first"))
+    ended: list[Run[Answer]] = []
+    thread = threading.Thread(target=lambda: ended.extend(until_one_ends(engine)))
     thread.start()
-    assert began.wait(30)
-    engine.abandon()
+    while not run.started:
+        pass
+    engine.abandon(run)
     thread.join(30)
-    assert [type(error) for error in ended_by] == [AbandonedError]
 
-    engine.resume()
+    assert ended == [run]
+    assert isinstance(run.failure, AbandonedError)
+    assert run.decoded_tokens < CONTEXT - 1000
     assert logits() == before
 
 
-def test_an_abandoned_engine_refuses_until_it_is_resumed(
+def until_one_ends(engine: Engine) -> list[Run[Answer]]:
+    while not (ended := engine.advance()):
+        pass
+    return ended
+
+
+def test_what_is_abandoned_at_rest_is_never_run(
     tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
 ) -> None:
     engine = load_engine(tiny_gguf(), context_tokens=CONTEXT)
-    engine.abandon()
-    with pytest.raises(AbandonedError):
-        engine.prove()
-    engine.resume()
-    moved_at = engine.moved_at
-    engine.prove()
-    assert engine.moved_at > moved_at
+    gone, other = (engine.begin(engine.prepare([question("on")], "schema-first")) for _ in range(2))
+    engine.abandon(gone)
+
+    assert until_one_ends(engine) == [gone]
+    assert isinstance(gone.failure, AbandonedError)
+    assert not gone.started
+    assert until_one_ends(engine) == [other]
+    assert other.result is not None
 
 
 def test_what_a_request_costs_is_known_before_it_runs(
@@ -70,9 +72,9 @@ def test_what_a_request_costs_is_known_before_it_runs(
     engine = load_engine(tiny_gguf(), readout="letters", context_tokens=CONTEXT)
     one, other = question("The lamp is on."), question("The lamp is on.")
     results, timing = engine.score([one], "schema-first")
-    assert engine.check([one], "schema-first") == results[0].input_tokens
+    assert engine.prepare([one], "schema-first").tokens == results[0].input_tokens
     results, timing = engine.score([one, other], "state-first")
     assert (
-        engine.check([one, other], "state-first")
+        engine.prepare([one, other], "state-first").tokens
         == sum(result.input_tokens for result in results) - timing.prefix_tokens
     )

@@ -1,5 +1,7 @@
 """The queue's arithmetic, with a clock of the test's own."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from semif_adapter.admission import Admission, TokenRate
@@ -9,7 +11,8 @@ DEADLINE = 25.0
 
 
 def make(tokens_per_second: float = 100.0, **limits: int) -> Admission:
-    admission = Admission(**{"max_requests": 16, "max_tokens": 1_000_000, **limits})
+    defaults = {"max_requests": 16, "max_tokens": 1_000_000, "turn_tokens": 1_000_000}
+    admission = Admission(**{**defaults, **limits})
     admission.rate = TokenRate(tokens_per_second)
     return admission
 
@@ -34,27 +37,64 @@ def test_what_would_come_after_its_deadline_is_refused_with_the_time_it_lacks() 
         admission.enter(1000, DEADLINE, 0.0)
     assert refused.value.retry_after_seconds == pytest.approx(5.0)
     admission.enter(500, DEADLINE, 0.0)  # a smaller one still fits
-    assert admission.backlog_seconds(0.0) == pytest.approx(25.0)
+    assert admission.backlog_seconds() == pytest.approx(25.0)
+
+
+@dataclass
+class Progress:
+    left: int
+    started: bool = True
 
 
 def test_the_running_request_counts_for_what_is_left_of_it() -> None:
     admission = make()
-    admission.enter(1000, DEADLINE, 0.0)
-    admission.start(1000, 0.0)
+    claim = admission.enter(1000, DEADLINE, 0.0)
+    assert admission.queued == 1
+    claim.progress = Progress(left=600)
     assert admission.queued == 0
-    assert admission.backlog_seconds(4.0) == pytest.approx(6.0)
-    assert admission.backlog_seconds(60.0) == 0.0
-    admission.leave(1000, started=True)
-    assert admission.backlog_seconds(4.0) == 0.0
+    assert admission.backlog_seconds() == pytest.approx(6.0)
+    claim.progress = Progress(left=-5)  # an estimate that was too low
+    assert admission.backlog_seconds() == 0.0
+    admission.leave(claim)
+    assert admission.backlog_seconds() == 0.0
 
 
 def test_what_leaves_the_queue_makes_room() -> None:
     admission = make()
-    for _ in range(2):
-        admission.enter(1000, DEADLINE, 0.0)
-    admission.leave(1000, started=False)
+    claims = [admission.enter(1000, DEADLINE, 0.0) for _ in range(2)]
+    admission.leave(claims[0])
     admission.enter(1000, DEADLINE, 0.0)
     assert admission.queued == 2
+
+
+def test_a_short_one_waits_for_turns_of_the_long_ones_and_not_for_all_of_them() -> None:
+    """At 100 tokens a second; the long ones are due late, the short ones within 5 s."""
+    admission = make(turn_tokens=100)
+    for _ in range(2):
+        admission.enter(2000, 120.0, 0.0)
+    admission.enter(50, 5.0, 0.0)  # behind one turn of a long one
+    admission.enter(100, 5.0, 0.0)  # behind two, and the other
+    admission.enter(50, 5.0, 0.0)  # behind three and 150 tokens
+    with pytest.raises(OverloadedError, match=r"50 tokens behind 4200 .* 0\.5 s after"):
+        admission.enter(50, 5.0, 0.0)
+
+
+def test_short_ones_alone_wait_for_each_other_only() -> None:
+    admission = make(turn_tokens=100)
+    for _ in range(5):
+        admission.enter(100, 5.0, 0.0)
+    with pytest.raises(OverloadedError, match=r"1\.0 s after"):
+        admission.enter(100, 5.0, 0.0)
+
+
+def test_short_ones_must_not_cost_a_long_one_its_deadline() -> None:
+    admission = make(turn_tokens=100)
+    admission.enter(2000, 22.0, 0.0)
+    for _ in range(2):
+        admission.enter(100, 60.0, 0.0)
+    with pytest.raises(OverloadedError, match="100 tokens more would keep an earlier request from its dead"):
+        admission.enter(100, 60.0, 0.0)
+    admission.enter(400, 60.0, 0.0)  # a long one waits behind it
 
 
 def test_the_queue_is_bounded_in_tokens_but_never_refuses_the_only_request() -> None:
@@ -66,14 +106,14 @@ def test_the_queue_is_bounded_in_tokens_but_never_refuses_the_only_request() -> 
 
 def test_places_are_bounded() -> None:
     admission = make(max_requests=2)
-    admission.take_place(0.0)
-    admission.take_place(0.0)
+    admission.take_place()
+    admission.take_place()
     admission.enter(1000, DEADLINE, 0.0)
     with pytest.raises(OverloadedError) as refused:
-        admission.take_place(0.0)
+        admission.take_place()
     assert refused.value.retry_after_seconds == pytest.approx(10.0)
     admission.free_place()
-    admission.take_place(0.0)
+    admission.take_place()
 
 
 def test_one_slow_spell_does_not_refuse_an_idle_machines_requests_for_ever() -> None:

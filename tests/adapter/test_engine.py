@@ -124,12 +124,12 @@ def test_a_prompt_at_the_limit_passes_and_one_token_more_does_not(
 
     [result], _ = engine.score([fitting], "schema-first")
     assert result.input_tokens + longest == engine.info.context_tokens
-    for refuse in (engine.score, engine.check):
+    for refuse in (engine.score, engine.prepare):
         with pytest.raises(PromptTooLongError, match="has 513 tokens, allowed are 512") as raised:
             refuse([asked(), replace(too_long, path="decisions[1]")], "state-first")
         assert raised.value.path == "decisions[1]"
     with pytest.raises(PromptTooLongError) as raised:
-        engine.check([too_long], "schema-first")
+        engine.prepare([too_long], "schema-first")
     assert raised.value.path == "decision"
 
 
@@ -150,7 +150,7 @@ def test_where_the_labels_run_out_the_options_words_answer(
     assert together[1].option_logits == by_text.option_logits
     assert together[1].prompt_version == f"chat-text-state-first-{PROMPT_REVISION}"
     computed = sum(result.input_tokens - result.cached_tokens for result in together)
-    assert engine.check([few, many, fitting], "state-first") >= computed > shared.prefix_tokens
+    assert engine.prepare([few, many, fitting], "state-first").tokens >= computed > shared.prefix_tokens
 
 
 def test_a_list_over_half_of_the_context_is_not_listed_whatever_the_state(letters: Engine) -> None:

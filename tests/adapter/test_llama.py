@@ -9,8 +9,9 @@ import pytest
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import Context, Model, Tokens
+from semif_adapter.llama import Context, Model, Rows, Tokens
 from semif_adapter.params import ContextLayout, ModelLayout
+from semif_adapter.steps import complete
 from semif_adapter.streams import Stream
 
 BATCH, UBATCH = 64, 32
@@ -38,6 +39,10 @@ def new_context(model: Model) -> Iterator[Callable[[], Context]]:
 
 def some_tokens(count: int, seed: int) -> Tokens:
     return np.random.default_rng(seed).integers(32, 127, count).astype(np.int32)
+
+
+def extend(stream: Stream, tokens: Tokens, wanted: int = 0) -> Rows:
+    return complete(stream.extend(tokens, wanted), stream.context.run)
 
 
 def test_the_log_and_the_build_are_heard(library: Library) -> None:
@@ -134,8 +139,8 @@ def test_a_sequence_is_the_same_to_the_bit_whatever_else_there_is(
 
     def run(stream: Stream) -> bytes:
         for segment in segments[:-1]:
-            stream.extend(segment)
-        return stream.extend(segments[-1], 1).tobytes()
+            extend(stream, segment)
+        return extend(stream, segments[-1], 1).tobytes()
 
     def streams() -> list[Stream]:
         context = new_context()
@@ -143,11 +148,11 @@ def test_a_sequence_is_the_same_to_the_bit_whatever_else_there_is(
 
     alone = run(streams()[0])
     first, second, third = streams()
-    first.extend(some_tokens(150, 9))
-    third.extend(some_tokens(40, 8))
+    extend(first, some_tokens(150, 9))
+    extend(third, some_tokens(40, 8))
     assert run(second) == alone
     first.clear()
-    third.extend(some_tokens(5, 7))
+    extend(third, some_tokens(5, 7))
     assert run(first) == alone
 
 
@@ -155,19 +160,19 @@ def test_a_branch_is_taken_back_without_a_trace(model: Model, new_context: Calla
     prefix, suffix = some_tokens(50, 1), some_tokens(20, 2)
     can_cut = not model.has_recurrent_layers
     fresh = Stream(new_context(), 0, can_cut=can_cut)
-    fresh.extend(prefix)
-    expected = fresh.extend(suffix, 1)
+    extend(fresh, prefix)
+    expected = extend(fresh, suffix, 1)
 
     context = new_context()
     stream, other = Stream(context, 0, can_cut=can_cut), Stream(context, 1, can_cut=can_cut)
-    stream.extend(prefix)
+    extend(stream, prefix)
     mark = stream.mark()
     for length in (1, 600, 20):  # the long one would push the prefix out of a sliding window's cells
-        stream.extend(some_tokens(length, 3 + length), 1)
-        other.extend(some_tokens(7, length))
+        extend(stream, some_tokens(length, 3 + length), 1)
+        extend(other, some_tokens(7, length))
         stream.rewind(mark)
     assert stream.length == len(prefix)
-    np.testing.assert_array_equal(stream.extend(suffix, 1), expected)
+    np.testing.assert_array_equal(extend(stream, suffix, 1), expected)
 
 
 def test_only_recurrent_layers_refuse_to_forget_a_tail(

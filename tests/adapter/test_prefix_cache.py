@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 from semif_adapter import prefix_cache
 from semif_adapter.contract import Layout, Readout, Result
 from semif_adapter.engine import Engine
-from semif_adapter.errors import EngineError
+from semif_adapter.errors import AbandonedError, EngineError
 from semif_adapter.llama import BATCH_TOKENS
 from semif_adapter.question import OptionText, Question
+from semif_adapter.runner import Run
+from semif_adapter.scoring import Answer
 from semif_adapter.settings import Settings
 
 CONTEXT = 1280
@@ -107,7 +110,7 @@ def alone(fresh: Fresh) -> Alone:
 
 @given(schedule=st.lists(requests, min_size=1, max_size=8), streams=st.integers(2, 4))
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
 )
 def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
     fresh: Fresh, alone: Alone, schedule: list[Request], streams: int
@@ -119,7 +122,7 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
                 with suppress(EngineError):  # the sliding window may have passed the NaN
                     engine.score(questions, layout)
                 continue
-            bound = engine.check(questions, layout)
+            bound = engine.prepare(questions, layout).tokens
             results, timing = engine.score(questions, layout)
             for number, result in zip(numbers, results, strict=True):
                 assert result.option_logits == alone(layout, state, number)
@@ -129,6 +132,80 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
             [again], _ = engine.score(questions[-1:], layout)
             assert again.option_logits == results[-1].option_logits
             assert computed(again) == last_segment(again, layout, state)
+
+
+class Interleaved:
+    """Requests on one engine, of which each is given its forward passes one by one, in any order."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._asked: dict[Run[Answer], Request] = {}
+        self.ended: list[tuple[Run[Answer], Request]] = []
+
+    def begin(self, request: Request) -> None:
+        layout, state, numbers = request
+        questions = [ask(state, number) for number in numbers]
+        self._asked[self._engine.begin(self._engine.prepare(questions, layout))] = request
+
+    def step(self, place: int) -> bool:
+        """Give the live one at `place` its next pass; False where it waits for others."""
+        if not self._asked:
+            return False
+        moved = self._engine.runner.step([list(self._asked)[place % len(self._asked)]])
+        self.ended += [(run, self._asked.pop(run)) for run in self._engine.runner.collect()]
+        return moved
+
+    def abandon(self, place: int) -> None:
+        if self._asked:
+            run = list(self._asked)[place % len(self._asked)]
+            self._engine.abandon(run)
+            self.step(place)
+            assert self.ended[-1][0] is run
+
+    def finish(self) -> None:
+        while self._asked:
+            moved = [self.step(place) for place in range(len(self._asked))]
+            assert any(moved)
+
+
+places = st.integers(0, 7)
+events = st.one_of(
+    st.tuples(st.just(Interleaved.begin), requests),
+    st.tuples(st.just(Interleaved.step), places),
+    st.tuples(st.just(Interleaved.step), places),
+    st.tuples(st.just(Interleaved.step), places),
+    st.tuples(st.just(Interleaved.abandon), places),
+)
+
+
+@given(
+    first=st.lists(requests, min_size=2, max_size=4),
+    schedule=st.lists(events, min_size=8, max_size=40),
+    streams=st.integers(2, 8),
+)
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+def test_an_answer_is_the_same_to_the_bit_whoever_else_is_in_the_middle_of_his(
+    fresh: Fresh, alone: Alone, first: list[Request], schedule: list[tuple[Any, Any]], streams: int
+) -> None:
+    """Also after another one's fault, which makes all that were under way begin anew."""
+    with fresh(streams) as engine:
+        interleaved = Interleaved(engine)
+        for request in first:
+            interleaved.begin(request)
+        for act, argument in schedule:
+            act(interleaved, argument)
+        interleaved.finish()
+        for run, (layout, state, numbers) in interleaved.ended:
+            if run.result is None:
+                assert state == SPOILED or isinstance(run.failure, AbandonedError)
+            elif state != SPOILED:
+                results, timing = run.result
+                for number, result in zip(numbers, results, strict=True):
+                    assert result.option_logits == alone(layout, state, number)
+                    assert 0 <= result.cached_tokens <= result.input_tokens - SUFFIX
+                assert 0 <= timing.prefix_cached_tokens <= timing.prefix_tokens
 
 
 def score(engine: Engine, layout: Layout, state: str, number: int = 0) -> Result:

@@ -10,16 +10,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 import uvicorn
 
 from semif_adapter.app import create_app
 from semif_adapter.contract import Layout, ModelInfo, Result, ResultTiming, SharedTiming
+from semif_adapter.llama import Pass, Rows
 from semif_adapter.protocol import BoundedProtocol
 from semif_adapter.question import Question
-from semif_adapter.scoring import ScoringEngine
+from semif_adapter.runner import Run, Runner
+from semif_adapter.scoring import Answer, Prepared, ScoringEngine
 from semif_adapter.server import listen
 from semif_adapter.settings import Settings
+from semif_adapter.steps import Steps
 from semif_adapter.worker import Worker
 
 INFO = ModelInfo(
@@ -38,8 +42,32 @@ INFO = ModelInfo(
 )
 
 
+class ScriptedContext:
+    """Forward passes that take as long as the script says."""
+
+    batch_tokens = 2048
+
+    def __init__(self, before: Callable[[Sequence[Question]], None]) -> None:
+        self.asked: Sequence[Question] = ()
+        self.abandoned = threading.Event()
+        self._before = before
+
+    def run(self, passes: Sequence[Pass]) -> list[Rows]:
+        self._before(self.asked)
+        return [np.zeros((0, 1), np.float32) for _ in passes]
+
+    def stop(self) -> None:
+        self.abandoned.set()
+
+    def resume(self) -> None:
+        pass
+
+
 class ScriptedEngine:
-    """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN."""
+    """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN.
+
+    Each request is one forward pass; the turns are the engine's own.
+    """
 
     info = INFO
     step_tokens = 2048
@@ -58,34 +86,36 @@ class ScriptedEngine:
         self.calls: list[tuple[Sequence[Question], Layout]] = []
         self.closed = False
         self.tokens_per_second = tokens_per_second
-        self.decoded_tokens = 0
-        self.abandoned = threading.Event()
         self.prove = prove
         self._tokens = tokens
-        self._before = before
         self._logit = logit
+        context: Any = ScriptedContext(before)
+        self.abandoned: threading.Event = context.abandoned
+        self._context = context
+        self._runner = Runner[Answer](context, turn_tokens=512, shares_passes=False, forget=lambda: None)
+        self.advance = self._runner.advance
+        self.abandon = self._runner.abandon
 
-    def check(self, questions: Sequence[Question], layout: Layout) -> int:
-        return self._tokens
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
+        return Prepared(questions, layout, (), self._tokens)
 
-    def abandon(self) -> None:
-        self.abandoned.set()
+    def begin(self, prepared: Prepared) -> Run[Answer]:
+        run = Run(lambda _: self._steps(prepared), prepared.tokens)
+        self._runner.add(run)
+        return run
 
-    def resume(self) -> None:
-        pass
-
-    def score(self, questions: Sequence[Question], layout: Layout) -> tuple[list[Result], SharedTiming]:
-        self.calls.append((questions, layout))
-        self._before(questions)
-        self.decoded_tokens += self._tokens
+    def _steps(self, prepared: Prepared) -> Steps[Answer]:
+        self.calls.append((prepared.questions, prepared.layout))
+        self._context.asked = prepared.questions
+        yield [Pass(0, 0, np.zeros(prepared.tokens, np.int32))]
         timing = SharedTiming(
-            batch_size=len(questions),
+            batch_size=len(prepared.questions),
             prefix_tokens=1,
             prefill_seconds=0,
             suffix_forward_seconds=0,
             total_seconds=0,
         )
-        return [self._result(question) for question in questions], timing
+        return [self._result(question) for question in prepared.questions], timing
 
     def _result(self, question: Question) -> Result:
         count = len(question.options)

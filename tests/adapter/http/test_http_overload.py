@@ -170,7 +170,7 @@ def test_a_client_that_hangs_up_while_running_stops_the_work_on_it_alone(
     wait_until(server, lambda: server.worker.admission.queued == 1)
     gate.open()
     assert neighbour.result().status == 200
-    assert server.worker.admission.backlog_seconds(0.0) == 0.0
+    assert server.worker.admission.backlog_seconds() == 0.0
 
 
 def test_an_upload_that_stalls_gives_its_place_back(
