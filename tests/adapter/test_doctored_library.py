@@ -3,26 +3,20 @@
 The libraries are real ones, changed in a copy: bytes of a default value, a symbol's name, a function's code.
 """
 
-import http.client
-import json
-import os
 import platform
 import re
 import signal
 import struct
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bench.llama_builds.fetch import fetch_build, known_builds
 from semif_adapter.__main__ import EXIT_FAILED
+from tests.adapter.adapter_process import Adapter, Document
 from tests.adapter.elf import AARCH64, Elf
-from tests.serving import free_port
 
 pytestmark = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"),
@@ -33,8 +27,7 @@ CONTEXT_DEFAULTS = "llama_context_default_params"
 RETURN_TRUE = bytes((0xB8, 1, 0, 0, 0, 0xC3))  # mov eax, 1; ret
 RETURN_512 = bytes((0xB8, 0, 2, 0, 0, 0xC3))
 RETURN_NAME = bytes((0x48, 0x8D, 0x05, 1, 0, 0, 0, 0xC3)) + b"GPU\0"  # lea rax, [rip + 1]; ret; the name
-CRASH = bytes((0x0F, 0x0B))  # ud2: no processor has it
-Document = dict[str, Any]
+ILLEGAL_INSTRUCTION = bytes((0x0F, 0x0B))  # ud2: no processor has it
 HEAD = struct.pack("<4I", 512, 2048, 512, 1)
 
 
@@ -65,53 +58,13 @@ def doctor(folder: Path) -> Callable[..., None]:
     return change_library
 
 
-class Adapter:
-    """The adapter as the container starts it."""
-
-    def __init__(self, **variables: str) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SEMIF_")}
-        self._port = free_port()
-        self.log: list[str] = []
-        """The lines read so far."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "semif_adapter", "serve"],
-            env=kept | {"SEMIF_HOST": "127.0.0.1", "SEMIF_PORT": str(self._port)} | variables,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> "Adapter":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def end(self) -> tuple[int, str]:
-        """Wait for the process to end by itself; its exit status and its log."""
-        _, log = self._process.communicate(timeout=60)
-        return self._process.returncode, log
-
-    def wait_ready(self) -> Document:
-        """Read the log up to the line that says it is ready: what it says of the model."""
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            self.log.append(line)
-            if "state: ready" in line:
-                model: Document = json.loads(line)["model"]
-                return model
-        raise AssertionError("it ended without being ready")
-
-    def ask(self) -> Document:
-        """The result of a decision."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        decision = {"id": "d", "state": "s", "question": "q", "options": [{"id": "a"}, {"id": "b"}]}
-        body = json.dumps({"decision": decision})
-        connection.request("POST", "/invocations", body, {"content-type": "application/json"})
-        result: Document = json.loads(connection.getresponse().read())["result"]
-        connection.close()
-        return result
+def ask(adapter: Adapter) -> Document:
+    """The result of a decision."""
+    decision = {"id": "d", "state": "s", "question": "q", "options": [{"id": "a"}, {"id": "b"}]}
+    status, reply = adapter.ask({"decision": decision})
+    assert status == 200
+    result: Document = reply["result"]
+    return result
 
 
 def refusal(adapter: Adapter) -> str:
@@ -133,9 +86,8 @@ def start(folder: Path, tiny_gguf: Callable[..., Path]) -> Iterator[Callable[...
                 "SEMIF_THREADS": "1",
                 "SEMIF_CONTEXT_TOKENS": "512",
                 "SEMIF_LOG_LEVEL": "ERROR",
-                "SEMIF_METRICS": "off",
             }
-            return started.enter_context(Adapter(**settings | variables))
+            return started.enter_context(Adapter(["-m", "semif_adapter", "serve"], **settings | variables))
 
         yield start_one
 
@@ -206,9 +158,10 @@ def test_a_library_whose_answers_depend_on_the_load_says_so(
 
     adapter = start(SEMIF_GGUF=str(embedded_gguf), SEMIF_READOUT="text", SEMIF_LOG_LEVEL="INFO")
 
-    assert adapter.wait_ready()["invariant"] is False
-    assert any("answers depend on what else is computed" in line for line in adapter.log)
-    assert adapter.ask()["model"]["invariant"] is False
+    log, ready = adapter.wait_ready()
+    assert ready["invariant"] is False
+    assert "answers depend on what else is computed" in log
+    assert ask(adapter)["model"] == ready
 
 
 def test_a_library_that_is_none_of_llama_cpps_is_refused(folder: Path, start: Callable[..., Adapter]) -> None:
@@ -237,16 +190,33 @@ def test_a_library_for_a_newer_system_is_refused(start: Callable[..., Adapter]) 
     assert re.search(r"cannot be opened: .*version `GLIBC_2\.38' not found.*C library\n", reason)
 
 
-def test_a_library_for_a_newer_processor_ends_the_process_and_the_log_names_it(
-    doctor: Callable[..., None], start: Callable[..., Adapter], folder: Path
+def crash(library: Elf) -> None:
+    library.set_code("llama_backend_init", ILLEGAL_INSTRUCTION)
+
+
+def cut_short(library: Elf) -> None:
+    del library.data[3_000_000:]
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "name"),
+    [(crash, signal.SIGILL, "Illegal instruction"), (cut_short, signal.SIGBUS, "Bus error")],
+)
+def test_a_library_that_kills_the_process_does_so_once_and_the_log_names_it(
+    doctor: Callable[..., None],
+    start: Callable[..., Adapter],
+    folder: Path,
+    change: Callable[[Elf], None],
+    number: signal.Signals,
+    name: str,
 ) -> None:
-    doctor(lambda library: library.set_code("llama_backend_init", CRASH))
+    doctor(change)
 
     status, log = start(SEMIF_LOG_LEVEL="INFO").end()
 
-    assert status == -signal.SIGILL  # a container's shell and SageMaker count that as 132
+    assert status == -number  # a shell and SageMaker count that as 128 + number
     assert f"opening llama.cpp in {folder}" in log
-    assert log.count("Fatal Python error: Illegal instruction") == 1
+    assert log.count(f"Fatal Python error: {name}") == 1
 
 
 @pytest.fixture
@@ -271,13 +241,11 @@ def test_log_and_metadata_name_the_devices_and_the_layers_offloaded(
     start: Callable[..., Adapter], asked: int, devices: list[str], layers: int
 ) -> None:
     adapter = start(SEMIF_GPU_LAYERS=str(asked), SEMIF_LOG_LEVEL="INFO")
-    ready = adapter.wait_ready()
-    answer = adapter.ask()
+    _, ready = adapter.wait_ready()
 
     assert [name.split()[0] for name in ready["devices"]] == devices
     assert (ready["backend"], ready["gpu_layers"]) == (devices[0], layers)
-    assert ready["invariant"] is True
-    assert answer["model"] == ready
+    assert ask(adapter)["model"] == ready
 
 
 @pytest.mark.usefixtures("with_gpu")
