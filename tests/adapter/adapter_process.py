@@ -72,7 +72,7 @@ class Adapter:
         assert self.process.stdout.readline().strip() == line
 
     def wait_ready(self) -> tuple[str, Document]:
-        """Read the log up to the line that says it is ready; all that, and what the line says of the model."""
+        """Read the log up to the line that says it is ready; what was read, and what it says of the model."""
         assert self.process.stderr is not None
         lines = []
         for line in self.process.stderr:
