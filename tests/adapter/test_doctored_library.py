@@ -240,11 +240,13 @@ def with_gpu(folder: Path) -> Path:
 def test_log_and_metadata_name_the_devices_and_the_layers_offloaded(
     start: Callable[..., Adapter], asked: int, devices: list[str], layers: int
 ) -> None:
-    adapter = start(SEMIF_GPU_LAYERS=str(asked), SEMIF_LOG_LEVEL="INFO")
-    _, ready = adapter.wait_ready()
+    adapter = start(SEMIF_GPU_LAYERS=str(asked), SEMIF_LOG_LEVEL="DEBUG")
+    log, ready = adapter.wait_ready()
 
     assert [name.split()[0] for name in ready["devices"]] == devices
     assert (ready["backend"], ready["gpu_layers"]) == (devices[0], layers)
+    # Without layers on it, it must not be lent single products either.
+    assert ("using device GPU" in log) == (layers > 0)
     assert ask(adapter)["model"] == ready
 
 
