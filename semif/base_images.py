@@ -13,6 +13,8 @@ from semif.placement import CUDA_MAJOR
 from semif.project import project_root
 from semif.toml_file import read_toml
 
+Tag = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
+
 
 class BaseImage(BaseModel):
     """Where a container is published and, once somebody has looked, which one is meant."""
@@ -20,7 +22,7 @@ class BaseImage(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     repository: str
-    tag: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
+    tag: Tag
     """Where the digest was found. Tags move, so nothing is ever pulled by it."""
     digest: str | None = None
     resolved_on: date | None = None

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from semif.aws import Aws, aws_errors
-from semif.base_images import BaseImage, BaseImages
+from semif.base_images import BaseImage, BaseImages, Tag
 from semif.errors import SemifError
 from semif.files import write_whole
 from semif.instances import Accelerator
@@ -15,12 +17,12 @@ from semif.pins import ImageRef
 from semif.regional_image import regional_repository
 from semif.registry import FoundImage, Registry
 from semif.toml_edit import with_keys
-from semif.toml_file import read_toml
+from semif.toml_file import read_toml, shown
 
 PLATFORMS: dict[Accelerator, str] = {"cpu": "linux/amd64", "cuda": "linux/amd64", "graviton": "linux/arm64"}
 
 _BUILD = re.compile(r"\bb[0-9]{4,6}\b")
-_CUDA = re.compile(r"([0-9]{2})\.[0-9]+(?:\.[0-9]+)?")
+_CUDA = re.compile(r"(1[1-9]|[2-9][0-9])\.[0-9]+(?:\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def find_pin(
 
     Raises ProblemsError for a dlc.toml with problems, SemifError as `Registry.find_image`.
     """
-    pinned = _pinned(path, accelerator)
+    pinned = _pinned(path, accelerator, tag)
     host, _, name = pinned.repository.partition("/")
     repository = pinned.repository if registry_url is None else f"{registry_url.rstrip('/')}/{name}"
     with Registry(registry_url or f"https://{host}") as registry:
@@ -81,7 +83,7 @@ def find_regional_pin(
     `registry_url` is for a registry that does not answer at its own name. Raises SemifError also where the
     credentials do not work or the container is not published in the region.
     """
-    pinned = _pinned(path, accelerator)
+    pinned = _pinned(path, accelerator, tag)
     repository = regional_repository(pinned.repository, accelerator, aws.region)
     host, _, name = repository.partition("/")
     with aws_errors():
@@ -96,24 +98,31 @@ def write_pin(path: Path, pin: ImagePin, today: date) -> None:
 
     A build that the image does not name is taken out: the old one would be of another image.
     """
-    ImageRef(pin.pinned.repository, pin.found.digest)
+    ImageRef(pin.pinned.repository, pin.found.digest)  # refuses a repository that no pin can name
     values: dict[str, str | int | date | None] = {
         "tag": pin.tag,
         "digest": pin.found.digest,
         "resolved_on": today,
         "llama_cpp_build": pin.llama_cpp_build or (None if pin.moved else pin.pinned.llama_cpp_build),
     }
-    if pin.cuda_major is not None:
+    if pin.accelerator == "cuda" and pin.cuda_major is not None:
         values["cuda_major"] = pin.cuda_major
     write_whole(path, with_keys(path.read_text(encoding="utf-8"), pin.accelerator, values).encode())
 
 
-def _pinned(path: Path, accelerator: Accelerator) -> BaseImage:
+def _pinned(path: Path, accelerator: Accelerator, tag: str | None) -> BaseImage:
+    """The entry as it is now; refuses a `tag` that it could not hold."""
     image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
     if "/" not in image.repository:
         raise SemifError(
             f"{path}: {accelerator}.repository = {image.repository!r} names no registry; add its host"
         )
+    try:
+        TypeAdapter(Tag | None).validate_python(tag)
+    except ValidationError:
+        raise SemifError(
+            f"{shown(tag)} is no tag; allowed are up to 128 letters, digits, _, . and -, with no . or - first"
+        ) from None
     return image
 
 

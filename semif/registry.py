@@ -78,7 +78,7 @@ class _Settings(BaseModel):
 
 class _Config(_Platform):
     created: str | None = None
-    config: _Settings = _Settings()
+    config: _Settings | None = None
 
 
 class _Token(BaseModel):
@@ -141,10 +141,9 @@ class Registry:
         config = _read(name, _Config, self._blob(name, repository, descriptor))
         if str(config) != platform:
             raise SemifError(f"{name} is an image for {config}, wanted is {platform}; name another tag")
-        variables = dict(entry.split("=", 1) for entry in config.config.Env or () if "=" in entry)
-        return FoundImage(
-            _digest(body), kind, platform, config.created, config.config.Labels or {}, variables
-        )
+        settings = config.config or _Settings()
+        variables = dict(entry.split("=", 1) for entry in settings.Env or () if "=" in entry)
+        return FoundImage(_digest(body), kind, platform, config.created, settings.Labels or {}, variables)
 
     def _manifest(self, name: str, repository: str, reference: str) -> tuple[str, bytes]:
         """Media type and bytes of a manifest or index, named by tag or by digest."""

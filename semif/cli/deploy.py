@@ -21,8 +21,9 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
 
     It deploys the Artifacts stack, runs the builds, writes the lock, deploys the Endpoint stack and asks for
     a first answer. Run it again after a change; what has not changed is not made again. `semif diff ENV`
-    shows beforehand what would change. With --local everything happens on this machine: the stacks, the
-    builds and the endpoint stay until `semif destroy ENV --local`.
+    shows beforehand what would change. In an account it first looks whether the CDK's bootstrap and the
+    quotas allow it, as `semif env check ENV --account` does. With --local everything happens on this machine:
+    the stacks, the builds and the endpoint stay until `semif destroy ENV --local`.
 
     \b
     Examples:

@@ -110,6 +110,8 @@ def test_an_image_without_an_index_and_what_it_says_of_itself(
 ) -> None:
     labels = {"com.example.llama-cpp.version": "v0.4.1 (b10964)", "maintainer": "b11111"}
     settings = {"Labels": labels, "Env": ["PATH=/bin", "CUDA_VERSION=13.0.1"]}
+    registry.add_image(tag="v1", config=None, created=None)
+    assert json.loads(pin("cuda", "--check", "--json").stdout)["cuda_major"] is None
     image = registry.add_image(tag="v2", config=settings)
     result = pin("cuda", "--tag", "v2")
     assert result.exit_code == 0, result.stderr
@@ -260,6 +262,8 @@ def test_nobody_answers(dlc: Path) -> None:
         (["cpu", "--registry", "http://registry.example"], "the registry must be https://HOST"),
         (["cpu", "--registry", "https://user:secret@registry.example"], "without a password"),
         (["cpu", "--registry", "https://a", "--region", "eu-central-1"], "leave --registry out"),
+        (["cpu", "--tag", f"v1@{OLD}"], "is no tag; allowed are"),
+        (["cpu", "--tag", "../v1"], "'../v1' is no tag"),
         (["cpu", "--profile", "p"], "--profile goes with --region"),
         (["graviton"], "'graviton' is not one of 'cpu', 'cuda', 'arm64'"),
     ],
