@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 CONTEXT_DEFAULTS = "llama_context_default_params"
 RETURN_TRUE = bytes((0xB8, 1, 0, 0, 0, 0xC3))  # mov eax, 1; ret
+RETURN_0 = bytes((0x31, 0xC0, 0xC3))  # xor eax, eax; ret
 RETURN_512 = bytes((0xB8, 0, 2, 0, 0, 0xC3))
 RETURN_NAME = bytes((0x48, 0x8D, 0x05, 1, 0, 0, 0, 0xC3)) + b"GPU\0"  # lea rax, [rip + 1]; ret; the name
 ILLEGAL_INSTRUCTION = bytes((0x0F, 0x0B))  # ud2: no processor has it
@@ -108,10 +109,7 @@ REFUSALS: dict[str, tuple[Callable[[Elf], None], str]] = {
         "the booleans of llama_context_params are not what they were",
     ),
     "defaults that point beside the fields": (
-        lambda library: (
-            library.replace(bytes((0, 1, 1, 1)), bytes((0, 0, 1, 1)), function=CONTEXT_DEFAULTS),
-            library.replace(bytes((0xBA, 1, 0, 0, 0)), bytes((0xBA, 1, 1, 0, 0)), function=CONTEXT_DEFAULTS),
-        ),
+        move_booleans,
         r"a context was asked for with .* and came with",
     ),
     "another order of the model's fields": (
@@ -126,7 +124,7 @@ REFUSALS: dict[str, tuple[Callable[[Elf], None], str]] = {
     ),
     "a function that does nothing": (
         lambda library: library.set_code("llama_memory_seq_rm", RETURN_TRUE),
-        "fails its start-up decision: llama\\.cpp could not run a batch",
+        r"fails its start-up decision: llama\.cpp could not run a batch",
     ),
     "another processor": (
         lambda library: library.set_machine(AARCH64),
@@ -268,6 +266,17 @@ def test_a_gpu_that_is_not_there_is_refused(folder: Path, start: Callable[..., A
 
     assert "SEMIF_GPU_LAYERS=-1 asks for a GPU, but llama.cpp sees only CPU" in log
     assert f"(there is no libggml-cuda*.so in {folder})" in log
+
+
+def test_a_gpu_backend_without_a_gpu_is_refused(
+    with_gpu: Path, doctor: Callable[..., None], start: Callable[..., Adapter]
+) -> None:
+    doctor(
+        lambda backend: backend.set_code("ggml_backend_cpu_reg_get_device_count", RETURN_0),
+        "libggml-cuda.so",
+    )
+
+    assert "llama.cpp sees only CPU" in refusal(start(SEMIF_GPU_LAYERS="-1"))
 
 
 def test_a_gpu_backend_that_lacks_its_driver_is_named(

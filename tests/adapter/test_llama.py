@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
@@ -67,6 +69,16 @@ def test_an_unknown_context_layout_is_refused(
 
     with pytest.raises(StartupError, match=f"build b1 is not supported: .*{reason}"):
         ContextLayout.find(bytes(defaults), "b1")
+
+
+@given(tail=st.binary(min_size=64, max_size=64))
+@example(tail=bytes((0, 1, 1, 1, 1, 0)) * 10)
+def test_what_lies_behind_the_struct_does_not_matter(library: Library, tail: bytes) -> None:
+    """The blob is larger than the struct, and its rest is what the stack held before: old defaults, even."""
+    defaults = bytes(library.llama_context_default_params().raw)
+    end = library.context_layout.kv_unified + 1
+
+    assert ContextLayout.find(defaults[:end] + tail, "b1") == library.context_layout
 
 
 def test_an_unknown_model_layout_is_refused(library: Library) -> None:
