@@ -17,6 +17,7 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
 Readout = Literal["letters", "text"]
 Layout = Literal["schema-first", "state-first"]
+Mode = Literal["invariant", "batched"]
 
 
 class WireModel(BaseModel):
@@ -55,6 +56,8 @@ class ModelInfo(WireModel):
     gpu_layers: int
     context_tokens: int
     threads: int
+    mode: Mode
+    """Whether the engine keeps each decision's numbers apart from the others, or computes several at once."""
     invariant: bool
     """Whether the start-up self-test found the logits bit-identical whatever else the engine holds."""
 

@@ -14,9 +14,11 @@ from time import perf_counter
 
 import numpy as np
 
+from semif_adapter.batched import BatchedPrompts
 from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.contract import (
     Layout,
+    Mode,
     ModelInfo,
     Readout,
     Result,
@@ -25,22 +27,20 @@ from semif_adapter.contract import (
 )
 from semif_adapter.cpu import usable_cpus
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
+from semif_adapter.invariant import InvariantPrompts
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import BATCH_TOKENS, Context, Model
+from semif_adapter.llama import BATCH_TOKENS, Model
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory
 from semif_adapter.model_files import ModelFile, find_model
-from semif_adapter.prefix_cache import PrefixCache
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
-from semif_adapter.prompts import InvariantPrompts, Prompts
+from semif_adapter.prompts import Prompts
 from semif_adapter.question import OptionText, Question
 from semif_adapter.readout import Numbers, count_decoded, find_labels, read_letters, softmax
 from semif_adapter.runner import Run, Runner
 from semif_adapter.scoring import Answer, Prepared
-from semif_adapter.self_test import can_cut_tail, is_invariant
 from semif_adapter.settings import Settings
 from semif_adapter.steps import Steps
-from semif_adapter.streams import Stream
 from semif_adapter.task import Task, TaskMaker, count_tokens, shared_prefix
 
 logger = logging.getLogger(__name__)
@@ -87,21 +87,26 @@ class Engine:
             writers = {name: PromptWriter(model, template, name) for name, template in templates.items()}
             labels = find_labels(model, templates["letters"]) if readout == "letters" else ()
             self._tasks = TaskMaker(writers, labels, self._limit)
-            sample = writers[readout].sample
-            self._context = opened.enter_context(
-                closing(Context(model, streams=settings.streams, context_tokens=self._limit, threads=threads))
+            mode = (
+                settings.mode if settings.mode != "auto" else "batched" if model.gpu_layers else "invariant"
             )
-            self._can_cut = not model.has_recurrent_layers and can_cut_tail(self._context, sample)
-            streams = [
-                Stream(self._context, index, can_cut=self._can_cut) for index in range(settings.streams)
-            ]
-            invariant = is_invariant(self._context, streams, sample)
-            if not invariant:
+            memory = {"streams": settings.streams, "context_tokens": self._limit, "threads": threads}
+            self._prompts: Prompts = (
+                BatchedPrompts(model, **memory)
+                if mode == "batched"
+                else InvariantPrompts(model, sample=writers[readout].sample, **memory)
+            )
+            opened.enter_context(closing(self._prompts))
+            if mode == "invariant" and not self._prompts.invariant:
                 logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
-            self.info = _info(file, model, context_tokens=self._limit, threads=threads, invariant=invariant)
-            self._prompts: Prompts = InvariantPrompts(PrefixCache(streams))
+            self.info = _info(
+                file, model, self._prompts, mode=mode, context_tokens=self._limit, threads=threads
+            )
             self.runner = Runner[Answer](
-                self._context, turn_tokens=settings.turn_tokens, shares_passes=False, forget=self._forget
+                self._prompts.context,
+                turn_tokens=settings.turn_tokens,
+                shares_passes=self._prompts.shares_passes,
+                forget=self._forget,
             )
             """Runs the forward passes; `advance` lets it choose whose."""
             self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
@@ -137,7 +142,7 @@ class Engine:
     @property
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
-        return self._context.moved_at
+        return self._prompts.context.moved_at
 
     def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
         """Write and tokenise the prompts of one request, whose questions share one state.
@@ -146,12 +151,12 @@ class Engine:
         (with counts).
         """
         groups = self._tasks.make(questions, layout)
-        tokens = count_tokens(groups, can_cut=self._can_cut)
+        tokens = count_tokens(groups, can_cut=self._prompts.can_cut)
         priors = {_prior_key(task, layout): task for tasks in groups for task in tasks if task.continuations}
         for key, task in priors.items():
             if key not in self._priors:
                 tokens += self._tasks.without_state(task, layout).length
-                tokens += count_decoded(task.continuations, can_cut=self._can_cut)
+                tokens += count_decoded(task.continuations, can_cut=self._prompts.can_cut)
         return Prepared(questions, layout, groups, tokens)
 
     def begin(self, prepared: Prepared) -> Run[Answer]:
@@ -187,7 +192,7 @@ class Engine:
 
     def _forget(self) -> None:
         """Leave nothing of what was computed."""
-        self._context.reset()
+        self._prompts.context.reset()
         self._prompts.drop()
         self._priors.clear()
 
@@ -283,7 +288,9 @@ def _prior_key(task: Task, layout: Layout) -> bytes:
     return hashlib.sha256(json.dumps(schema).encode()).digest()
 
 
-def _info(file: ModelFile, model: Model, *, context_tokens: int, threads: int, invariant: bool) -> ModelInfo:
+def _info(
+    file: ModelFile, model: Model, prompts: Prompts, *, mode: Mode, context_tokens: int, threads: int
+) -> ModelInfo:
     """What answers, as every result tells."""
     gpus = [device for device in model.library.devices if device.is_gpu] if model.gpu_layers else []
     devices = [*gpus, *(device for device in model.library.devices if device.is_cpu)]
@@ -300,5 +307,6 @@ def _info(file: ModelFile, model: Model, *, context_tokens: int, threads: int, i
         gpu_layers=model.gpu_layers,
         context_tokens=context_tokens,
         threads=threads,
-        invariant=invariant,
+        mode=mode,
+        invariant=prompts.invariant,
     )

@@ -48,6 +48,11 @@ class Settings(BaseModel):
     streams: Annotated[int, Field(ge=2, le=64)] = Field(
         4, description="beginnings of prompts kept computed in memory, each of up to SEMIF_CONTEXT_TOKENS"
     )
+    mode: Literal["auto", "invariant", "batched"] = Field(
+        "auto",
+        description="the same bits whatever the load, or several requests in one forward pass; "
+        "auto: batched where layers are on a GPU",
+    )
     turn_tokens: Annotated[int, Field(ge=1, le=16_777_216)] = Field(
         512,
         description="tokens that a long prompt computes before short ones, of no more tokens, go in between",

@@ -38,6 +38,7 @@ INFO = ModelInfo(
     gpu_layers=0,
     context_tokens=256,
     threads=1,
+    mode="invariant",
     invariant=True,
 )
 
