@@ -63,18 +63,15 @@ format: setup ## Rewrite the sources in the project's style.
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-synth: setup ## Synthesise every environment against the example locks; needs no account and no network.
-	@set -e; for lock in tests/infra/locks/*.json; do \
-	  name=$$(basename "$$lock" .json); \
-	  cdk synth --quiet --output "cdk.out/$$name" -c env="$$name" -c lock="$$lock" >/dev/null; \
-	  echo "synth: $$name ok"; \
-	done
+synth: setup ## Synthesise every environment and a matrix of settings; needs no account and no network.
+	@$(BIN)/python tests/infra/synth.py
 
 serve: setup ## Serve the embedded model's adapter on this machine (PRESET=name for another).
 	@$(BIN)/semif serve $(or $(PRESET),embedded)
 
 bench: setup ## Measure against named baselines in the same run.
 	@$(BIN)/python -m bench.packing
+	@$(BIN)/python -m bench.synth
 	@$(BIN)/python -m bench.engine
 
 fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60 for a short run).

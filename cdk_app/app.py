@@ -62,10 +62,14 @@ def _inputs(app: App) -> Deployment:
     stage = app.node.try_get_context("stage") or "all"
     if stage not in get_args(Stage):
         raise SemifError(f"the context stage is {stage!r}, allowed are {', '.join(get_args(Stage))}")
-    environment = load_environment(name)
     if stage == "artifacts":
-        return environment, None
-    path = Path(app.node.try_get_context("lock") or lock_path(name))
+        return load_environment(name), None
+    return read_deployment(name, Path(app.node.try_get_context("lock") or lock_path(name)))
+
+
+def read_deployment(name: str, path: Path) -> Deployment:
+    """The environment `name` and the lock at `path`, checked against it. Raises SemifError for a problem."""
+    environment = load_environment(name)
     lock = read_lock(path)
     manifest = load_preset(environment.model.preset).manifest()
     check_lock(lock, environment, manifest, source=path, base=base_image(environment.accelerator))

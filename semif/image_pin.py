@@ -84,7 +84,7 @@ def find_regional_pin(
     credentials do not work or the container is not published in the region.
     """
     pinned = _pinned(path, accelerator, tag)
-    repository = regional_repository(pinned.repository, accelerator, aws.region)
+    repository = regional_repository(pinned.repository, aws.region)
     host, _, name = repository.partition("/")
     with aws_errors():
         (granted,) = aws.ecr.get_authorization_token()["authorizationData"]

@@ -75,7 +75,7 @@ class ModelEndpoint(Construct):
         types = instance_pool or [cast(str, instance_type)]
         encrypted = encryption_key is not None
         for warning in volume_warnings(types, volume_size_gb=volume_size_gb, encrypted=encrypted):
-            Annotations.of(self).add_warning(warning)
+            Annotations.of(self).add_warning_v2("semif:instancesWithDisks", warning)
         with_volume = takes_volume(types)
         self.config = sagemaker.CfnEndpointConfig(
             self,

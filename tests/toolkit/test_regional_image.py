@@ -1,15 +1,16 @@
 """The published container in the region's registry."""
 
-import sys
+import json
 from pathlib import Path
 
 import pytest
+from sagemaker.core import image_uris
 
 from semif.base_images import base_image
 from semif.errors import SemifError
 from semif.instances import Accelerator
 from semif.project import PROJECT_VARIABLE, project_root
-from semif.regional_image import regional_image
+from semif.regional_image import regional_image, registries
 
 
 @pytest.mark.parametrize(
@@ -42,11 +43,22 @@ def test_graviton_has_a_repository_of_its_own(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_region_without_the_container_is_refused() -> None:
-    with pytest.raises(SemifError, match="llama-cpp has no known registry in xx-west-1: Unsupported region"):
+    with pytest.raises(
+        SemifError, match="llama-cpp has no known registry in 'xx-west-1', known"
+    ):
         regional_image("cpu", "xx-west-1")
 
 
-def test_without_sagemaker_core_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sagemaker.core", None)
-    with pytest.raises(SemifError, match="sagemaker-core is not installed; run `make setup`"):
-        regional_image("cpu", "eu-central-1")
+@pytest.mark.parametrize("name", ["llama-cpp", "llama-cpp-arm64"])
+def test_the_registries_are_those_that_the_sagemaker_sdk_knows(name: str) -> None:
+    def known(region: str) -> str:
+        # The SDK has Graviton families for other frameworks only; the registry depends on the region alone.
+        options = {"version": "1", "instance_type": "ml.c5.large", "image_scope": "inference"}
+        found: str = image_uris.retrieve(name, region, **options)
+        return found.partition(":")[0]
+
+    folder = Path(image_uris.__file__).parent / "image_uri_config"
+    regions = json.loads((folder / f"{name}.json").read_text())["versions"]["1"]["registries"]
+    assert {region: known(region) for region in regions} == {
+        region: f"{registry}/{name}" for region, registry in registries().items()
+    }
