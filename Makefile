@@ -71,8 +71,8 @@ serve: setup ## Serve the embedded model's adapter on this machine (PRESET=name 
 
 bench: setup ## Measure against named baselines in the same run.
 	@$(BIN)/python -m bench.packing
-	@$(BIN)/python -m bench.synth
 	@$(BIN)/python -m bench.engine
+	@$(BIN)/python -m bench.synth
 
 fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60 for a short run).
 	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.fuzz

@@ -43,22 +43,19 @@ def test_graviton_has_a_repository_of_its_own(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_region_without_the_container_is_refused() -> None:
-    with pytest.raises(
-        SemifError, match="llama-cpp has no known registry in 'xx-west-1', known"
-    ):
+    with pytest.raises(SemifError, match="llama-cpp has no known registry in 'xx-west-1', known"):
         regional_image("cpu", "xx-west-1")
 
 
 @pytest.mark.parametrize("name", ["llama-cpp", "llama-cpp-arm64"])
 def test_the_registries_are_those_that_the_sagemaker_sdk_knows(name: str) -> None:
-    def known(region: str) -> str:
+    folder = Path(image_uris.__file__).parent / "image_uri_config"
+    accounts = json.loads((folder / f"{name}.json").read_text())["versions"]["1"]["registries"]
+    hosts = {region: host.split(".") for region, host in registries().items()}
+    assert {region: host[0] for region, host in hosts.items()} == accounts
+    assert all(host[1:4] == ["dkr", "ecr", region] for region, host in hosts.items())
+    for suffix in {tuple(host[4:]) for host in hosts.values()}:
+        region = next(region for region, host in hosts.items() if tuple(host[4:]) == suffix)
         # The SDK has Graviton families for other frameworks only; the registry depends on the region alone.
         options = {"version": "1", "instance_type": "ml.c5.large", "image_scope": "inference"}
-        found: str = image_uris.retrieve(name, region, **options)
-        return found.partition(":")[0]
-
-    folder = Path(image_uris.__file__).parent / "image_uri_config"
-    regions = json.loads((folder / f"{name}.json").read_text())["versions"]["1"]["registries"]
-    assert {region: known(region) for region in regions} == {
-        region: f"{registry}/{name}" for region, registry in registries().items()
-    }
+        assert image_uris.retrieve(name, region, **options).startswith(f"{registries()[region]}/{name}:")
