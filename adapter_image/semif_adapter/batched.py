@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 SEQUENCES = 64
 """Prefixes, prompts and continuations at once; a hybrid model keeps a recurrent state for each."""
+PASS_TOKENS = 512
+"""Of one forward pass at most: GPUs want much at once."""
 ROWS_KEPT = 4 * ROWS_AT_ONCE
 """Rows of logits of all prompts at once, a megabyte or less each."""
 MOST_SIDE_BY_SIDE = 16
@@ -35,7 +37,13 @@ class BatchedPrompts:
     def __init__(self, model: Model, *, streams: int, context_tokens: int, threads: int) -> None:
         """Share the memory of `streams` prompts of `context_tokens`. Raises StartupError as `Context`."""
         self.context = Context(
-            model, streams=streams, context_tokens=context_tokens, threads=threads, sequences=SEQUENCES
+            model,
+            streams=streams,
+            context_tokens=context_tokens,
+            threads=threads,
+            sequences=SEQUENCES,
+            batch_tokens=PASS_TOKENS,
+            ubatch_tokens=PASS_TOKENS,
         )
         self._tree = PrefixTree(self.context, sequences=SEQUENCES, rows=ROWS_KEPT)
         self.keeping = self._tree.keeping

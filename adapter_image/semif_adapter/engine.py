@@ -29,7 +29,7 @@ from semif_adapter.cpu import usable_cpus
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.invariant import InvariantPrompts
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import BATCH_TOKENS, Model
+from semif_adapter.llama import Model
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory
 from semif_adapter.model_files import ModelFile, find_model
@@ -40,7 +40,7 @@ from semif_adapter.readout import Numbers, count_decoded, find_labels, read_lett
 from semif_adapter.runner import Run, Runner
 from semif_adapter.scoring import Answer, Prepared
 from semif_adapter.settings import Settings
-from semif_adapter.steps import Steps
+from semif_adapter.steps import Steps, complete
 from semif_adapter.task import Task, TaskMaker, count_tokens, shared_prefix
 
 logger = logging.getLogger(__name__)
@@ -63,8 +63,6 @@ class Engine:
     info: ModelInfo
     tokens_per_second: float
     """How fast the warm-up decision was."""
-    step_tokens = BATCH_TOKENS
-    """Most tokens of one forward pass."""
 
     def __init__(self, settings: Settings, file: ModelFile, library: Library) -> None:
         """Use `load`."""
@@ -114,6 +112,9 @@ class Engine:
             started = perf_counter()
             self.prove()
             self.tokens_per_second = tokens / (perf_counter() - started)
+            # What every prompt begins with, on every stream: each time on that not used for longest.
+            for _ in range(settings.streams):
+                complete(self._prompts.prefill((writers[readout].system,)), self._prompts.context.run)
             logger.info("memory", extra={"fields": budget(library.buffers, states)})
             self._opened = opened.pop_all()
 
@@ -138,6 +139,11 @@ class Engine:
     def prove(self) -> None:
         """Score the warm-up decision. Raises EngineError where the engine cannot."""
         self.score([_WARM_UP], "schema-first")
+
+    @property
+    def step_tokens(self) -> int:
+        """Most tokens of one forward pass."""
+        return self._prompts.context.batch_tokens
 
     @property
     def moved_at(self) -> float:

@@ -63,15 +63,16 @@ class PromptWriter:
         self._model = model
         self._template = template
         self._readout = readout
-        self._system = _with_one_bos(model, model.tokenize(template.head, parse_special=True))
+        self.system = _with_one_bos(model, model.tokenize(template.head, parse_special=True))
+        """What every prompt begins with."""
         self._suffix = model.tokenize(template.tail, parse_special=True)
-        self._markers = _template_markers(model, np.concatenate([self._system, self._suffix]))
+        self._markers = _template_markers(model, np.concatenate([self.system, self._suffix]))
         self._kept = lru_cache(TEXTS_KEPT)(self._tokenize)
 
     @property
     def sample(self) -> Tokens:
         """Some tokens of this model's prompts, for tests of the engine."""
-        return np.concatenate([self._system, self._suffix])
+        return np.concatenate([self.system, self._suffix])
 
     def write(
         self,
@@ -111,7 +112,7 @@ class PromptWriter:
         parts = [(schema, schema_tokens), (state, known[state])]
         (text, first), (rest, second) = parts if schema_first else parts[::-1]
         return Prompt(
-            segments=(self._system, first, np.concatenate([second, self._suffix])),
+            segments=(self.system, first, np.concatenate([second, self._suffix])),
             text=self._template.head + text + rest + self._template.tail,
             version=f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}",
             schema_tokens=len(schema_tokens),

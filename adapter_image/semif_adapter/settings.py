@@ -81,7 +81,7 @@ class Settings(BaseModel):
     stall_seconds: Annotated[float, Field(ge=0.1, le=3600)] | None = Field(
         None,
         description="longest step of the engine before /ping fails; "
-        "unset: four times what 512 tokens take, at least 30",
+        "unset: four times what its largest forward pass takes, at least 30",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="lowest level of log lines"
