@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,16 @@ def decision(number: int, words: int = 12) -> Document:
 class Served:
     """`python -m semif_adapter serve` on a preset, ready when entered."""
 
-    def __init__(self, preset: str, **variables: str) -> None:
+    def __init__(
+        self, preset: str, *, command: Sequence[str] = ("-m", "semif_adapter", "serve"), **variables: str
+    ) -> None:
         with socket.create_server((HOST, 0)) as free:
             self.port: int = free.getsockname()[1]
         environment = adapter_environment(
             preset, root=project_root(), host=HOST, port=self.port, progress=lambda *_: None
         )
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "semif_adapter", "serve"],
+            [sys.executable, *command],
             env=environment | variables,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

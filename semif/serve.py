@@ -43,7 +43,7 @@ def adapter_environment(what: str, *, root: Path, host: str, port: int, progress
         model = {"model_dir": _model_folder(_preset(what), root, progress)}
     settings = Settings.model_validate({"host": host, "port": port, "library_dir": library_folder(), **model})
     # Nobody collects CloudWatch's lines from a terminal.
-    return {"SEMIF_METRICS": "off", **_adapter_variables(os.environ), **settings.to_env()}
+    return {"SEMIF_METRICS": "off", **adapter_variables(os.environ), **settings.to_env()}
 
 
 def _check_model(path: Path) -> None:
@@ -75,7 +75,7 @@ def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:
     return folder
 
 
-def _adapter_variables(environ: Mapping[str, str]) -> dict[str, str]:
+def adapter_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the toolkit's own SEMIF_* variables, which the adapter would refuse as unknown."""
     settings = {PREFIX + name.upper() for name in Settings.model_fields}
     return {name: value for name, value in environ.items() if not name.startswith(PREFIX) or name in settings}

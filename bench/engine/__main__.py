@@ -20,7 +20,7 @@ from semif.errors import SemifError
 from semif.project import project_root
 from semif_adapter.errors import StartupError
 
-FULL = Plan(rounds=100, most_seconds=14 * 60, tasks_a_round=8, distinct=4, short=2, long_tokens=600)
+FULL = Plan(rounds=100, most_seconds=14 * 60, tasks_a_round=8, distinct=4, short=2, long_tokens=900)
 QUICK = Plan(
     rounds=1,
     most_seconds=math.inf,

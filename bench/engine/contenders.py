@@ -13,9 +13,11 @@ from bench.engine.workloads import CLIENTS, QUESTION_COUNTS, Case, Decision
 from semif_adapter.contract import DecisionRequest, DecisionsRequest
 from semif_adapter.decisions import to_questions
 from semif_adapter.engine import Engine
-from semif_adapter.llama import UBATCH_TOKENS, Context, Tokens
+from semif_adapter.llama import Context, Tokens
 from semif_adapter.question import Question
 
+BASELINE_BATCH_TOKENS = 512
+"""Of a decode and a micro-batch of the strategies and the limit: llama.cpp's default micro-batch."""
 FULL_PROMPT_TOKENS = 600
 """Of a request of many questions so many tokens are measured, and at least one prompt; from scratch each
 takes as long as the next."""
@@ -184,7 +186,7 @@ class Limit(_InProcess):
         tokens = np.concatenate(rest)
         mean = len(tokens) // len(rest)
         position = len(prefix)
-        for part in np.array_split(tokens, -(-len(tokens) // UBATCH_TOKENS)):
+        for part in np.array_split(tokens, -(-len(tokens) // BASELINE_BATCH_TOKENS)):
             depth = max(0, len(prefix) - max(0, len(part) - mean) // 2)
             # A hybrid model cannot go back; most of its layers do not know how deep they are.
             if self._context.cut(0, depth):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.engine.bars import SERVER, THROUGHPUT_WANTED, row
+from bench.engine.bars import NO_TURNS, P95_WANTED, SERVER, THROUGHPUT_WANTED, row
 from bench.engine.cpu_time import cpu_seconds
 from bench.engine.http_client import Connection
 from bench.engine.measure import ratio
@@ -22,8 +22,8 @@ IN_TURN, SHORT_ALONE = ", one after another", ", without the long ones"
 
 NOTES = (
     (
-        "W4's bar for a short decision's p95 beside long ones, against the same without chunked prefill, is "
-        "not measured: the adapter has no setting that turns chunked prefill off."
+        "W4: without turns is the adapter with SEMIF_TURN_TOKENS longer than any prompt: who comes first is "
+        "answered first."
     ),
     (
         f"W4: {CLIENTS - LONG_CLIENTS} clients send short texts of one schema, {LONG_CLIENTS} a long text "
@@ -117,8 +117,15 @@ def _run(target: Target, given: Sequence[Script], clients: int) -> dict[str, Any
 
 
 def check(loads: dict[str, dict[str, list[Any]]]) -> list[dict[str, Any]]:
-    """Rows for the table of bars: throughput of many clients, of that one after another."""
+    """Rows for the table of bars: throughput of many clients, of that one after another; what turns do for
+    short decisions."""
     many, turn = loads[SERVER], loads[SERVER + IN_TURN]
     share = ratio(many["decisions_per_second"], turn["decisions_per_second"])
     cpu = ratio(turn["cpu_seconds"], many["cpu_seconds"])
-    return [row("W4", f"{SERVER} / {SERVER}{IN_TURN}", THROUGHPUT_WANTED, share, cpu)]
+    without = loads[NO_TURNS]
+    rests = ratio(without["short_p95_ms"], many["short_p95_ms"])
+    rests_cpu = ratio(without["cpu_seconds"], many["cpu_seconds"])
+    return [
+        row("W4 throughput", f"{SERVER} / {SERVER}{IN_TURN}", THROUGHPUT_WANTED, share, cpu),
+        row("W4 short p95", f"{SERVER} / {NO_TURNS}", P95_WANTED, rests, rests_cpu),
+    ]

@@ -1,6 +1,7 @@
 """A whole run: start everybody, warm up, measure in rounds, report."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from bench.engine import bars, load, plots, report
 from bench.engine.contenders import (
+    BASELINE_BATCH_TOKENS,
     FULL_PROMPT_TOKENS,
     Contender,
     FullPrompt,
@@ -27,7 +29,7 @@ from bench.engine.servers import Servers, start_servers
 from bench.engine.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Task, Workloads
 from bench.random_models import SHAPES, random_model
 from semif.presets import load_preset
-from semif.serve import library_folder
+from semif.serve import adapter_variables, library_folder
 from semif.sources.fetch import fetch
 from semif_adapter.engine import Engine
 from semif_adapter.libllama import open_library
@@ -100,13 +102,14 @@ def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Pat
     began = time.monotonic()
     with ExitStack() as opened:
         engine = Engine.load(
-            Settings.model_validate(
+            Settings.from_env(
                 {
-                    "gguf": gguf,
-                    "library_dir": library_dir,
-                    "readout": "letters",
-                    "context_tokens": CONTEXT_TOKENS,
-                    "gpu_layers": plan.gpu_layers,
+                    **adapter_variables(os.environ),
+                    "SEMIF_GGUF": str(gguf),
+                    "SEMIF_LIBRARY_DIR": str(library_dir),
+                    "SEMIF_READOUT": "letters",
+                    "SEMIF_CONTEXT_TOKENS": str(CONTEXT_TOKENS),
+                    "SEMIF_GPU_LAYERS": str(plan.gpu_layers),
                 }
             )
         )
@@ -116,7 +119,16 @@ def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Pat
         model = opened.enter_context(closing(Model(library, gguf, plan.gpu_layers)))
         limit, threads = engine.info.context_tokens, engine.info.threads
         context = opened.enter_context(
-            closing(Context(model, streams=1, context_tokens=limit, threads=threads))
+            closing(
+                Context(
+                    model,
+                    streams=1,
+                    context_tokens=limit,
+                    threads=threads,
+                    batch_tokens=BASELINE_BATCH_TOKENS,
+                    ubatch_tokens=BASELINE_BATCH_TOKENS,
+                )
+            )
         )
         servers = start_servers(opened, gguf, engine, model, scratch)
         contenders: list[Contender] = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.engine.bars import BEST, DEFAULT, DEFAULT_AT_ONCE, SERVER
+from bench.engine.bars import BEST, DEFAULT, DEFAULT_AT_ONCE, NO_TURNS, SERVER
 from bench.engine.contenders import (
     Contender,
     LlamaAtOnce,
@@ -24,6 +24,9 @@ from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.engine import Engine
 from semif_adapter.llama import Model
 from semif_adapter.prompt import SYSTEM_TEXT
+
+ENDLESS_TURN = "16777216"
+"""Tokens of a turn that no prompt is longer than."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +52,13 @@ class Servers:
 
 def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> Servers:
     """Start them; `opened` ends them. `scratch` takes the decision copy of the model."""
-    served = opened.enter_context(
-        Served(
-            str(gguf),
-            SEMIF_READOUT="letters",
-            SEMIF_CONTEXT_TOKENS=str(engine.info.context_tokens),
-            SEMIF_THREADS=str(engine.info.threads),
-            SEMIF_GPU_LAYERS=str(engine.info.gpu_layers),
-        )
-    )
+    served = opened.enter_context(_serve(gguf, engine))
     address = f"http://{HOST}:{served.port}"
     semif = SemifServer(served.pid, address)
     contenders: list[Contender] = [semif]
     targets = [Target(SERVER, address, served.pid, _semif_request)]
+    without = opened.enter_context(_serve(gguf, engine, SEMIF_TURN_TOKENS=ENDLESS_TURN))
+    targets.append(Target(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
     for configuration, name in (("default", DEFAULT), ("best", BEST)):
         server = opened.enter_context(LlamaServer(gguf, configuration, engine.info))
         contenders.append(LlamaCompletion(name, server.pid, server.address, takes_long=name == BEST))
@@ -75,6 +72,18 @@ def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, s
     except (RuntimeError, OSError) as error:
         notes.append(f"llama.cpp's own /v1/systemone was not measured: {error}")
     return Servers(semif, tuple(contenders), tuple(targets), tuple(notes))
+
+
+def _serve(gguf: Path, engine: Engine, **variables: str) -> Served:
+    """The adapter with the settings of `engine`; those in SEMIF_* of the environment are both's."""
+    return Served(
+        str(gguf),
+        SEMIF_READOUT="letters",
+        SEMIF_CONTEXT_TOKENS=str(engine.info.context_tokens),
+        SEMIF_THREADS=str(engine.info.threads),
+        SEMIF_GPU_LAYERS=str(engine.info.gpu_layers),
+        **variables,
+    )
 
 
 def _semif_request(decision: Decision) -> tuple[str, Any]:

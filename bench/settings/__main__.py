@@ -35,11 +35,15 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=5, help="default %(default)s")
     parser.add_argument(
-        "--only", default="", metavar="WORDS", help="settings whose name holds these, beside the adapter's"
+        "--only",
+        action="append",
+        metavar="WORDS",
+        help="settings whose name holds these, beside the adapter's; may be repeated",
     )
     parser.add_argument("--keep", action="store_true", help="put the tables into docs/")
     arguments = parser.parse_args()
-    chosen = [setting for setting in SETTINGS if setting.name == OWN or arguments.only in setting.name]
+    wanted = [OWN, *(arguments.only or [""])]
+    chosen = [setting for setting in SETTINGS if any(words in setting.name for words in wanted)]
     try:
         tables = [measure(name, chosen, arguments.rounds) for name in arguments.model or MODELS]
     except (SemifError, OSError) as error:

@@ -62,6 +62,7 @@ def make_context(model: Model, setting: Setting) -> Context:
         streams=STREAMS,
         context_tokens=4 * PROMPT_TOKENS,
         threads=setting.threads or usable_cpus(),
+        sequences=STREAMS if setting.is_unified else None,
         batch_tokens=setting.batch_tokens,
         ubatch_tokens=setting.batch_tokens,
     )
@@ -114,10 +115,6 @@ def change(library: Library, setting: Setting) -> None:
         if setting.kv_type is not None:
             params.write(find_kv_types(raw), "<i", setting.kv_type)
             params.write(find_kv_types(raw) + 4, "<i", setting.kv_type)
-        if setting.is_unified:
-            params.write(library.context_layout.kv_unified, "<?", True)
-            # A sequence may then have all cells; the context's own proof expects its share.
-            library.llama_n_ctx_seq = lambda context: library.llama_n_ctx(context) // STREAMS
         found: int | None = init(model, params)
         return found
 

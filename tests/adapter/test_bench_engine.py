@@ -44,7 +44,7 @@ def test_everybody_is_measured_in_every_case(output: Path) -> None:
 
 def test_the_load_is_given_to_all_servers_and_nothing_is_refused(output: Path) -> None:
     load = json.loads((output / "report.json").read_text())["load"]
-    assert {"semif", "semif, one after another", "llama-server best"} <= set(load)
+    assert {"semif", "semif, one after another", "semif, without turns", "llama-server best"} <= set(load)
     assert all(figures["refused"] == [0] for figures in load.values())
 
 
@@ -92,3 +92,14 @@ def test_each_setting_is_measured_beside_the_adapters_own(tiny_gguf: Callable[..
     assert done.returncode == 0, done.stderr
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["| setting", "| the adapter's", "| keys and values in f32"]
+
+
+def test_the_profile_tells_parts_in_process_and_over_http(tiny_gguf: Callable[..., Path]) -> None:
+    command = ["-m", "bench.profile", "--model", str(tiny_gguf()), "--decisions", "2"]
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    cells = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+    passes = next(row for row in cells if row[0].startswith("forward passes"))
+    assert float(passes[1]) > 0
+    assert float(passes[3]) > 0
+    assert cells[-1][0].startswith("outside the passes")

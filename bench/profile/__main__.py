@@ -1,0 +1,167 @@
+"""`python -m bench.profile`: where the time of a decision goes, in process and over HTTP.
+
+Decisions of about 300 tokens, each with another state and another question, one after another. `--keep` puts
+the table into `docs/performance.md`.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from bench.engine.contenders import Job, document, make_job
+from bench.engine.http_client import Connection
+from bench.engine.keep import check_section, keep_section
+from bench.engine.run import find_gguf
+from bench.engine.workloads import DATA, Case, Workloads, read_tasks
+from bench.profile.watch import CHECK, ENGINE, PASSES, PROMPT, Call, Watch, seconds_by_part, watch_engine
+from bench.served import HOST, Served
+from semif.errors import SemifError
+from semif.serve import library_folder
+from semif_adapter.engine import Engine
+from semif_adapter.errors import StartupError
+from semif_adapter.libllama import open_library
+from semif_adapter.llama import Model
+from semif_adapter.settings import Settings
+
+STATE_TOKENS = 250
+"""With a question and the prompt's own words some 300."""
+WANTED = 0.02
+"""At most this share of a decision outside the forward passes."""
+EVENT_LOOP, REST = "event loop (CPU time)", "the rest: threads waking up, the network, the client"
+
+Parts = dict[str, float]
+"""Seconds of one decision by part; all together are its time."""
+
+
+def main() -> int:
+    """Measure, print the table."""
+    parser = argparse.ArgumentParser(prog="bench.profile", description=__doc__)
+    parser.add_argument("--model", default="embedded", help="default %(default)s")
+    parser.add_argument("--decisions", type=int, default=20, help="measured each way; default %(default)s")
+    parser.add_argument("--keep", action="store_true", help="put the table into docs/")
+    arguments = parser.parse_args()
+    try:
+        if arguments.keep:
+            check_section("profile")
+        text = measure(arguments.model, arguments.decisions)
+    except (SemifError, StartupError, OSError, ValueError) as error:
+        print(f"bench.profile: {error}", file=sys.stderr)
+        return 1
+    print(text)
+    if arguments.keep:
+        command = " ".join(["python -m bench.profile", *sys.argv[1:]])
+        keep_section("profile", f"Measured with `{command}`.\n\n{text}")
+    return 0
+
+
+def measure(name: str, decisions: int) -> str:
+    """The table of `decisions` of each kind on the model `name`."""
+    gguf = find_gguf(name)
+    library = open_library(library_folder().resolve())
+    watch = Watch()
+    watch_engine(watch, library)
+    settings = Settings.model_validate(
+        {"gguf": gguf, "library_dir": library_folder(), "readout": "letters", "context_tokens": 1024}
+    )
+    load = os.getloadavg()[0]
+    with closing(Engine.load(settings)) as engine, closing(Model(library, gguf, 0)) as model:
+        workloads = Workloads(model, read_tasks(DATA / "routing.jsonl"))
+        jobs = [make_job(engine, _case(workloads, number)) for number in range(2 * decisions)]
+        inside = in_process(engine, watch, jobs[:decisions])
+        threads = engine.info.threads
+    with tempfile.TemporaryDirectory() as folder:
+        calls = Path(folder) / "calls.json"
+        served = Served(
+            str(gguf),
+            command=("-m", "bench.profile.served", str(calls)),
+            SEMIF_READOUT="letters",
+            SEMIF_CONTEXT_TOKENS="1024",
+            SEMIF_THREADS=str(threads),
+        )
+        with served:
+            over_http = through(served, calls, [job.case for job in jobs[decisions:]])
+    tokens = [sum(map(len, job.prompts[0][0])) for job in jobs]
+    what = (
+        f"{name}, {decisions} decisions of {min(tokens)} to {max(tokens)} tokens each way, {threads} "
+        f"threads, load average {load:.1f} to {os.getloadavg()[0]:.1f}; medians in milliseconds."
+    )
+    return "\n".join([what, "", *_table(inside, over_http)])
+
+
+def _case(workloads: Workloads, number: int) -> Case:
+    (decision,) = workloads.long(f"profile-{number}", STATE_TOKENS, 1)
+    return Case("", "schema-first", ((decision | {"question": f"{number}. {decision['question']}"},),))
+
+
+def in_process(engine: Engine, watch: Watch, jobs: Sequence[Job]) -> list[Parts]:
+    """Ask the engine directly."""
+    found = []
+    for job in jobs:
+        began = perf_counter()
+        engine.score(job.questions[0], job.case.layout)
+        ended = perf_counter()
+        parts = seconds_by_part(watch.calls, began, ended)
+        parts[ENGINE] = ended - began - parts[PASSES] - parts[PROMPT]
+        found.append(parts)
+    return found
+
+
+def through(served: Served, calls: Path, cases: Sequence[Case]) -> list[Parts]:
+    """Ask over HTTP, then stop the server, which tells what it did when."""
+    times, loop_seconds = [], []
+    with closing(Connection(f"http://{HOST}:{served.port}")) as connection:
+        for case in cases:
+            cpu, began = _main_thread_seconds(served.pid), perf_counter()
+            connection.need("/invocations", document(case, case.requests[0]))
+            times.append((began, perf_counter()))
+            loop_seconds.append(_main_thread_seconds(served.pid) - cpu)
+    served.stop()
+    watched = [Call(*call) for call in json.loads(calls.read_text())]
+    found = []
+    for (began, ended), loop in zip(times, loop_seconds, strict=True):
+        parts = seconds_by_part(watched, began, ended)
+        parts[ENGINE] -= parts[PASSES]
+        parts[EVENT_LOOP] = loop
+        parts[REST] = ended - began - sum(parts.values())
+        found.append(parts)
+    return found
+
+
+def _main_thread_seconds(pid: int) -> float:
+    """CPU seconds of a process's first thread, which runs the event loop."""
+    nanoseconds = Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]
+    return int(nanoseconds) / 1e9
+
+
+def _table(inside: Sequence[Parts], over_http: Sequence[Parts]) -> list[str]:
+    lines = [
+        f"| {part} | {' | '.join(_cells(way, part) for way in (inside, over_http))} |"
+        for part in (PASSES, PROMPT, CHECK, ENGINE, EVENT_LOOP, REST)
+    ]
+    shares = [_share_outside(way) for way in (inside, over_http)]
+    cells = [f"| {share:.2%}, {'met' if share <= WANTED else '**short of the bar**'}" for share in shares]
+    head = ["| part | in process | share | over HTTP | share |", "|---|---:|---:|---:|---:|"]
+    return [*head, *lines, f"| outside the passes, at most {WANTED:.0%} | {' | '.join(cells)} |"]
+
+
+def _cells(way: Sequence[Parts], part: str) -> str:
+    if part not in way[0]:
+        return " | "
+    seconds = float(np.median([parts[part] for parts in way]))
+    return f"{seconds * 1000:.2f} | {np.median([parts[part] / sum(parts.values()) for parts in way]):.2%}"
+
+
+def _share_outside(way: Sequence[Parts]) -> float:
+    return float(np.median([1 - parts[PASSES] / sum(parts.values()) for parts in way]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
