@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
-from aws_cdk.assertions import Template
+from aws_cdk import aws_kms as kms
+from aws_cdk.assertions import Annotations, Match, Template
 
 from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
@@ -89,8 +91,9 @@ def test_only_the_endpoint_has_a_name(endpoint: Template, environment: Environme
 def test_the_variant_is_bounded_and_routed(endpoint: Template, environment: Environment) -> None:
     variant = variant_of(endpoint)
     table = environment.endpoint
-    assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == table.startup_timeout_seconds
-    assert variant["ModelDataDownloadTimeoutInSeconds"] == table.model_download_timeout_seconds
+    assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == environment.startup_timeout_seconds
+    assert variant["ModelDataDownloadTimeoutInSeconds"] == environment.model_download_timeout_seconds
+    assert 60 <= environment.startup_timeout_seconds <= environment.model_download_timeout_seconds <= 3600
     assert variant["InitialInstanceCount"] == table.initial_instance_count == 1
     assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
     assert "VolumeSizeInGB" not in variant
@@ -165,6 +168,7 @@ def test_the_endpoint_construct_says_all_problems_of_its_arguments(stack: Stack,
             model=model,
             model_data_download_timeout_seconds=3601,
             provision_timeout_seconds=299,
+            volume_size_gb=513,
         )
     said = [
         "exactly one of instance_type and instance_pool is needed, got both",
@@ -173,11 +177,62 @@ def test_the_endpoint_construct_says_all_problems_of_its_arguments(stack: Stack,
         "mix accelerators",
         "container_startup_health_check_timeout_seconds = 59: allowed are 60 to 3600",
         "model_data_download_timeout_seconds = 3601: allowed are 60 to 3600",
+        "volume_size_gb = 513: allowed are 1 to 512",
         "initial_instance_count = 0: a variant keeps at least 1",
     ]
     assert len(caught.value.problems) == len(said)
     for beginning, problem in zip(said, caught.value.problems, strict=True):
         assert beginning in problem
+
+
+def test_disks_of_ones_own_take_neither_size_nor_key_and_a_warning_says_so(
+    stack: Stack, model: ServedModel
+) -> None:
+    key = kms.Key.from_key_arn(stack, "Key", "arn:aws:kms:eu-central-1:111122223333:key/1")
+    for types in (["ml.m5.large", "ml.m5d.large"], ["ml.m5.large"]):
+        ModelEndpoint(
+            stack,
+            f"Endpoint{len(types)}",
+            container_startup_health_check_timeout_seconds=600,
+            encryption_key=key,
+            endpoint_name=f"semif-{len(types)}",
+            instance_pool=types,
+            model=model,
+            model_data_download_timeout_seconds=600,
+            volume_size_gb=40,
+        )
+    warnings = Annotations.from_stack(stack)
+    warnings.has_warning(
+        "/Test/Endpoint2", Match.string_like_regexp("volume_size_gb = 40 is left out: ml.m5d")
+    )
+    warnings.has_warning(
+        "/Test/Endpoint2", Match.string_like_regexp("the KMS key is not used .* ml.m5d.large")
+    )
+    warnings.has_no_warning("/Test/Endpoint1", Match.any_value())
+    template = Template.from_stack(stack)
+    template.resource_properties_count_is(
+        "AWS::SageMaker::EndpointConfig", {"KmsKeyId": Match.any_value()}, 1
+    )
+    sizes = [
+        variant.get("VolumeSizeInGB")
+        for config in template.find_resources("AWS::SageMaker::EndpointConfig").values()
+        for variant in config["Properties"]["ProductionVariants"]
+    ]
+    assert sizes == [None, 40]
+
+
+def test_subnets_and_security_groups_come_together(stack: Stack) -> None:
+    with pytest.raises(SemifError, match="subnets alone place no network interface"):
+        ServedModel(
+            stack,
+            "Model",
+            endpoint_name="semif-test",
+            image=ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{HASH}"),
+            model_bucket_name="bucket",
+            model_key="models/x/model.tar.gz",
+            environment={},
+            subnets=[ec2.Subnet.from_subnet_id(stack, "Subnet", "subnet-0123456789abcdef0")],
+        )
 
 
 def test_sagemaker_pulls_from_private_registries_only(stack: Stack) -> None:
@@ -216,6 +271,7 @@ def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model:
     assert str(statement["Resource"]).count(":endpoint/semif-test") == 1
     for metric, name in (
         (endpoint.metric_invocations(), "Invocations"),
+        (endpoint.metric_client_errors(), "Invocation4XXErrors"),
         (endpoint.metric_server_errors(), "Invocation5XXErrors"),
         (endpoint.metric_model_latency(), "ModelLatency"),
     ):

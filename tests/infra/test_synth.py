@@ -10,12 +10,13 @@ from typing import Any
 
 import constructs
 import pytest
-from aws_cdk import App
+from aws_cdk import App, Stack
 from aws_cdk import aws_s3 as s3
 
 from cdk_app.app import build, compose
 from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
+from semif.environment_tables import NetworkTable
 from semif.errors import SemifError
 from semif.lock import Lock
 from semif.pins import ImageRef
@@ -45,7 +46,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["prod", "text"])
 def test_the_cdk_cli_needs_no_account_and_no_network(
-    root: Path, tmp_path: Path, bare: dict[str, str], name: str
+    root: Path, tmp_path: Path, bare: dict[str, str], templates: dict[str, Templates], name: str
 ) -> None:
     lock = root / "tests" / "infra" / "locks" / f"{name}.json"
     done = subprocess.run(
@@ -58,8 +59,11 @@ def test_the_cdk_cli_needs_no_account_and_no_network(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / f"Semif-{name}-Artifacts.template.json").exists()
-    assert (tmp_path / "out" / f"Semif-{name}-Endpoint.template.json").exists()
+    for stack in ("Artifacts", "Endpoint"):  # another process, another order of hashes
+        template = json.loads((tmp_path / "out" / f"Semif-{name}-{stack}.template.json").read_text())
+        for resource in template["Resources"].values():
+            resource.pop("Metadata", None)  # its path in the tree of constructs, which only the CLI asks for
+        assert template == templates[name][stack]
     assert not (root / "cdk.context.json").exists()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert not manifest.get("missing")
@@ -168,6 +172,9 @@ def with_model(lock: Lock) -> Lock:
 
 
 MODEL, CONFIG, POLICY = "AWS::SageMaker::Model", "AWS::SageMaker::EndpointConfig", "AWS::IAM::Policy"
+NETWORK = NetworkTable(
+    vpc_id="vpc-0123456789abcdef0", subnet_ids=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +186,15 @@ MODEL, CONFIG, POLICY = "AWS::SageMaker::Model", "AWS::SageMaker::EndpointConfig
         (lambda e: with_endpoint(e, instance_type="ml.c6i.4xlarge"), lambda lock: lock, {CONFIG}),
         (lambda e: with_endpoint(e, initial_instance_count=2), lambda lock: lock, {CONFIG}),
         (lambda e: with_endpoint(e, startup_timeout_seconds=900), lambda lock: lock, {CONFIG}),
+        (lambda e: with_endpoint(e, volume_size_gb=40), lambda lock: lock, {CONFIG}),
+        (
+            lambda e: e.model_copy(update={"network": NETWORK}),
+            lambda lock: lock,
+            {MODEL, POLICY, "AWS::EC2::SecurityGroup"},
+        ),
+        (lambda e: e.model_copy(update={"tags": {"team": "x"}}), lambda lock: lock, set()),
     ],
-    ids=["image", "model", "setting", "instance type", "instance count", "timeout"],
+    ids=["image", "model", "setting", "type", "count", "timeout", "volume", "network", "tags"],
 )
 def test_what_one_changed_input_changes(
     synth: Synth,
@@ -205,6 +219,30 @@ def test_what_one_changed_input_changes(
         for resources in (old, new)
     ]
     assert endpoints[0] == endpoints[1]
+
+
+def test_another_removal_changes_what_stays_and_replaces_nothing(
+    synth: Synth, templates: dict[str, Templates]
+) -> None:
+    before = templates["dev"]["Artifacts"]["Resources"]
+    retained = load_environment("dev").model_copy(update={"removal": "retain"})
+    after = synth(retained, None)["Artifacts"]["Resources"]
+    assert before.keys() == after.keys()
+    changed = {key for key in before if before[key] != after[key]}
+    assert {before[key]["Type"] for key in changed} == {"AWS::S3::Bucket", "AWS::ECR::Repository"}
+    for key in changed:
+        old, new = before[key]["Properties"], after[key]["Properties"]
+        assert {name for name in old if old[name] != new.get(name)} <= {"EmptyOnDelete"}
+
+
+def test_tags_are_both_stacks(tmp_path: Path, example_lock: ExampleLock) -> None:
+    demo = load_environment("demo")
+    app = App(analytics_reporting=False, outdir=str(tmp_path))
+    build((demo.model_copy(update={"tags": {"team": "x"}}), example_lock(demo)), app=app)
+    stacks = [stack for stack in app.node.children if isinstance(stack, Stack)]
+    assert len(stacks) == 2
+    for stack in stacks:
+        assert stack.tags.tag_values() == {"semif:environment": "demo", "team": "x"}
 
 
 def test_another_archive_gets_a_policy_of_its_own(
