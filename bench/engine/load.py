@@ -23,7 +23,7 @@ IN_TURN, SHORT_ALONE = ", one after another", ", without the long ones"
 NOTES = (
     (
         "W4: without turns is the adapter with SEMIF_TURN_TOKENS longer than any prompt: who comes first is "
-        "answered first."
+        "answered first. The adapter's deadline is an hour here, since llama-server has none."
     ),
     (
         f"W4: {CLIENTS - LONG_CLIENTS} clients send short texts of one schema, {LONG_CLIENTS} a long text "

@@ -28,6 +28,9 @@ from semif_adapter.prompt import SYSTEM_TEXT
 ENDLESS_TURN = "16777216"
 """Tokens of a turn that no prompt is longer than."""
 
+NO_DEADLINE = "3600"
+"""Seconds; on a slow machine the usual ones would refuse what llama-server makes wait."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -82,6 +85,7 @@ def _serve(gguf: Path, engine: Engine, **variables: str) -> Served:
         SEMIF_CONTEXT_TOKENS=str(engine.info.context_tokens),
         SEMIF_THREADS=str(engine.info.threads),
         SEMIF_GPU_LAYERS=str(engine.info.gpu_layers),
+        SEMIF_DEADLINE_SECONDS=NO_DEADLINE,
         **variables,
     )
 
