@@ -16,7 +16,6 @@ from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
 from semif.errors import SemifError
 from semif.lock import Lock, check_lock, lock_path, read_lock
-from semif.presets import load_preset
 
 Stage = Literal["artifacts", "all"]
 
@@ -28,12 +27,15 @@ Deployment = tuple[Environment, Lock | None]
 def build(*deployments: Deployment, app: App) -> None:
     """Compose the stacks of each environment: artifacts alone without a lock, the endpoint too with one.
 
+    An environment whose container downloads its model builds nothing, and has no artifacts.
+
     A lock must have been checked against its environment. Raises SemifError for what cannot be deployed.
     """
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for environment, lock in deployments:
         extended = base_image(environment.accelerator) if environment.kind == "decision" else None
-        ArtifactsStack(app, base_image=extended, environment=environment)
+        if environment.preset is not None:
+            ArtifactsStack(app, base_image=extended, environment=environment)
         if lock is not None:
             EndpointStack(app, environment=environment, lock=lock)
 
@@ -63,7 +65,10 @@ def _inputs(app: App) -> Deployment:
     if stage not in get_args(Stage):
         raise SemifError(f"the context stage is {stage!r}, allowed are {', '.join(get_args(Stage))}")
     if stage == "artifacts":
-        return load_environment(name), None
+        environment = load_environment(name)
+        if environment.preset is None:
+            raise SemifError(f"{name} builds nothing, so it has no artifacts; leave -c stage=artifacts out")
+        return environment, None
     return read_deployment(name, Path(app.node.try_get_context("lock") or lock_path(name)))
 
 
@@ -71,8 +76,7 @@ def read_deployment(name: str, path: Path) -> Deployment:
     """The environment `name` and the lock at `path`, checked against it. Raises SemifError for a problem."""
     environment = load_environment(name)
     lock = read_lock(path)
-    manifest = load_preset(environment.model.preset).manifest()
-    check_lock(lock, environment, manifest, source=path, base=base_image(environment.accelerator))
+    check_lock(lock, environment, source=path, base=base_image(environment.accelerator))
     return environment, lock
 
 

@@ -10,7 +10,10 @@ from semif.aws import Aws, aws_errors
 from semif.lock import Lock
 
 if TYPE_CHECKING:
-    from mypy_boto3_sagemaker.type_defs import ProductionVariantOutputTypeDef
+    from mypy_boto3_sagemaker.type_defs import (
+        ContainerDefinitionOutputTypeDef,
+        ProductionVariantOutputTypeDef,
+    )
 
 IN_SERVICE = "InService"
 
@@ -28,6 +31,7 @@ class EndpointState:
     instances: int
     image: str
     model_data: str
+    """The archive, the prefix of the files, or the address that the container downloads from."""
 
     def problems(self, lock: Lock) -> Iterator[str]:
         """Why this is not a healthy endpoint of `lock`. A rolled-back update is InService on its old pins."""
@@ -37,8 +41,8 @@ class EndpointState:
             yield f"SageMaker says: {self.failure_reason}"
         if self.image != lock.image_uri:
             yield f"it runs the image {self.image}, the lock pins {lock.image_uri}"
-        if self.model_data != lock.model.s3_uri:
-            yield f"it runs the model {self.model_data}, the lock pins {lock.model.s3_uri}"
+        if self.model_data != lock.model.address:
+            yield f"it runs the model {self.model_data}, the lock pins {lock.model.address}"
 
 
 def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
@@ -63,8 +67,14 @@ def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
         instance_types=_instance_types(variant),
         instances=running[0].get("CurrentInstanceCount", 0),
         image=container.get("Image", ""),
-        model_data=container.get("ModelDataUrl", ""),
+        model_data=_model_data(container),
     )
+
+
+def _model_data(container: "ContainerDefinitionOutputTypeDef") -> str:
+    source = container.get("ModelDataSource", {}).get("S3DataSource", {}).get("S3Uri")
+    downloaded = container.get("Environment", {}).get("SM_LLAMA_CPP_MODEL_URL", "")
+    return source or container.get("ModelDataUrl") or downloaded
 
 
 def _instance_types(variant: "ProductionVariantOutputTypeDef") -> tuple[str, ...]:

@@ -24,11 +24,12 @@ from semif.environment_tables import (
     Table,
     TagKey,
     TagValue,
+    hub_url,
 )
 from semif.errors import SemifError
 from semif.instances import Accelerator, accelerator_of
 from semif.placement import volume_warnings
-from semif.presets import load_preset
+from semif.presets import Preset, load_preset
 from semif.project import project_root
 from semif.sizes import (
     MemoryNeed,
@@ -42,6 +43,8 @@ from semif.sizes import (
 from semif.text_variables import VariableValue, with_defaults
 from semif.toml_file import read_toml, shown
 from semif_adapter.settings import Settings
+
+UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
 
 
 class Environment(Table):
@@ -78,9 +81,9 @@ class Environment(Table):
         try:
             environment = handler(tables)
             if not found:
-                found = _as_errors(
-                    memory_problems(environment.memory_need, environment.endpoint.instance_types)
-                )
+                need = environment.memory_need
+                types = environment.endpoint.instance_types
+                found = _as_errors(memory_problems(need, types) if need is not None else ())
         except ValidationError as error:
             found = [cast(InitErrorDetails, details) for details in error.errors(include_url=False)] + found
         if found:
@@ -105,27 +108,45 @@ class Environment(Table):
         """The container's environment: the adapter's settings, or llama-server's, bounded."""
         if self.kind == "decision":
             return self.settings.to_env()
-        return with_defaults(self.text, on_gpu=self.accelerator == "cuda")
+        model = self.model
+        source = {}
+        if model.hf_repo and model.hf_file and model.revision:
+            source["SM_LLAMA_CPP_MODEL_URL"] = hub_url(model.hf_repo, model.hf_file, model.revision)
+        return source | with_defaults(self.text, on_gpu=self.accelerator == "cuda")
 
     @property
     def startup_timeout_seconds(self) -> int:
         """From the container's start to its first healthy `/ping`: the file's, or scaled from the model."""
-        return self.endpoint.startup_timeout_seconds or scaled_startup_seconds(self.model_bytes)
+        return self.endpoint.startup_timeout_seconds or scaled_startup_seconds(self.model_bytes or 0)
 
     @property
     def model_download_timeout_seconds(self) -> int:
         """For fetching and unpacking the model: the file's, or scaled from the model."""
-        return self.endpoint.model_download_timeout_seconds or scaled_download_seconds(self.model_bytes)
+        return self.endpoint.model_download_timeout_seconds or scaled_download_seconds(self.model_bytes or 0)
 
     @property
-    def model_bytes(self) -> int:
-        """Size of the model's file. Raises SemifError for an unknown preset."""
-        return load_preset(self.model.preset).model.bytes
+    def preset(self) -> Preset | None:
+        """What is built and served; None where the container downloads its model itself.
+
+        Raises SemifError for an unknown preset.
+        """
+        return load_preset(self.model.preset) if self.model.preset is not None else None
 
     @property
-    def memory_need(self) -> MemoryNeed:
-        """What the model and its server take, estimated. Raises SemifError for an unknown preset."""
-        preset = load_preset(self.model.preset)
+    def model_bytes(self) -> int | None:
+        """Size of the model's file, None where it is not known. Raises SemifError for an unknown preset."""
+        preset = self.preset
+        return preset.model.bytes if preset is not None else None
+
+    @property
+    def memory_need(self) -> MemoryNeed | None:
+        """What the model and its server take, estimated, None where the model's size is not known.
+
+        Raises SemifError for an unknown preset.
+        """
+        preset = self.preset
+        if preset is None:
+            return None
         if self.kind == "text":
             return text_need(preset, self.container_variables, on_gpu=self.accelerator == "cuda")
         return decision_need(preset, self.settings)
@@ -134,7 +155,7 @@ class Environment(Table):
     def warnings(self) -> tuple[str, ...]:
         """What is no mistake, but not what the file may lead to expect."""
         return (
-            *memory_warnings(self.memory_need),
+            *(memory_warnings(need) if (need := self.memory_need) is not None else [UNKNOWN_SIZE]),
             *volume_warnings(
                 self.endpoint.instance_types,
                 volume_size_gb=self.endpoint.volume_size_gb,

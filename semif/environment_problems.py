@@ -18,6 +18,7 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     preset = _typed(_table(tables, "model"), "preset", str)
     if preset and preset not in (known := preset_names()):
         yield f"model.preset: there is no preset {shown(preset)}, known are {', '.join(known)}"
+    yield from _model_problems(tables)
     if tables.get("kind") == "text" and "adapter" in tables:
         yield "[adapter] does not go with kind = 'text': the published container is set with [text]"
     if tables.get("kind") == "decision" and "text" in tables:
@@ -44,6 +45,36 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     if endpoint:
         yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
     yield from _gpu_layer_problems(adapter, [*(types or ()), *filter(None, [placement["instance_type"]])])
+
+
+def _model_problems(tables: Mapping[str, Any]) -> Iterator[str]:
+    model, endpoint = _table(tables, "model"), _table(tables, "endpoint")
+    isolated = endpoint.get("network_isolation", True)
+    of_hub = [key for key in ("hf_repo", "hf_file", "revision") if key in model]
+    if not of_hub:
+        if "model" in tables and "preset" not in model:
+            yield "model.preset is missing; name a file of models/, or hf_repo, hf_file and revision"
+        if isolated is False:
+            yield "endpoint.network_isolation = false: a model of models/ needs no network, remove it"
+        return
+    if len(of_hub) < 3:
+        lacking = [key for key in ("hf_repo", "hf_file", "revision") if key not in model]
+        yield f"model: {' and '.join(lacking)} missing; hf_repo, hf_file and revision go together"
+    for key in ("preset", "format"):
+        if key in model:
+            yield f"model.{key} does not go with hf_repo: the container downloads the file; keep one"
+    if tables.get("kind") == "decision":
+        yield "model.hf_repo goes with kind = 'text' only: our adapter serves what a preset pins"
+    if isolated is not False:
+        yield (
+            "model.hf_repo needs the network, and the container has none; write network_isolation = false in "
+            "[endpoint], or pin the model as a preset (semif model pin)"
+        )
+    if "startup_timeout_seconds" not in endpoint:
+        yield (
+            "endpoint.startup_timeout_seconds is missing: the download comes before the first healthy /ping, "
+            "and the file's size is not known here"
+        )
 
 
 def _gpu_layer_problems(adapter: Mapping[str, Any], types: list[str]) -> Iterator[str]:

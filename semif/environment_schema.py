@@ -42,6 +42,10 @@ def environment_schema() -> dict[str, Any]:
             for flag in sorted(BARE_FLAGS)
         },
     }
+    properties["model"]["oneOf"] = [
+        {"required": ["preset"]},
+        {"required": ["hf_repo", "hf_file", "revision"]},
+    ]
     endpoint = properties["endpoint"]
     types = list(instance_types())
     endpoint["properties"]["instance_type"]["enum"] = types

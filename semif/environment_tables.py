@@ -6,6 +6,7 @@ from typing import Annotated, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from semif.placement import MAX_VOLUME_GB
+from semif.presets import ModelFormat
 from semif.toml_file import shown
 
 
@@ -59,6 +60,24 @@ TagKey = Annotated[
 TagValue = Annotated[
     str, *_written_as("[A-Za-z0-9 _.:/=+@-]{0,256}", "up to 256 letters, digits, spaces and _.:/=+-@")
 ]
+HubRepository = Annotated[
+    str,
+    *_written_as(
+        "[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}",
+        "a repository of huggingface.co, OWNER/NAME",
+    ),
+]
+HubFile = Annotated[
+    str,
+    *_written_as(
+        "([A-Za-z0-9][A-Za-z0-9._-]*/)*[A-Za-z0-9][A-Za-z0-9._-]*\\.gguf",
+        "the path of a .gguf in the repository",
+    ),
+    StringConstraints(max_length=200),
+]
+HubRevision = Annotated[
+    str, *_written_as("[0-9a-f]{40}", "the 40 hexadecimal digits of a commit; a branch or tag can move")
+]
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
 Kind = Literal["decision", "text"]
 """What answers: our adapter with decisions, or the published container with chat completions."""
@@ -83,10 +102,18 @@ class Table(BaseModel):
 
 
 class ModelTable(Table):
-    """`[model]`: which preset of `models/` is served."""
+    """`[model]`: what is served, a preset of models/ or a file of a Hugging Face repository."""
 
-    preset: Annotated[str, StringConstraints(min_length=1)]
+    preset: Annotated[str, StringConstraints(min_length=1)] | None = None
     """A file of models/, without its ending."""
+    format: ModelFormat = "tar.gz"
+    """How a preset's model is published: as an archive, or as files that need no unpacking at start."""
+    hf_repo: HubRepository | None = None
+    """Of kind text: a Hugging Face repository, OWNER/NAME, that the container downloads from at start."""
+    hf_file: HubFile | None = None
+    """The GGUF in it."""
+    revision: HubRevision | None = None
+    """The commit in it."""
 
 
 class EndpointTable(Table):
@@ -106,6 +133,8 @@ class EndpointTable(Table):
     """From the container's start to its first healthy /ping; unset: scaled from the model's size."""
     model_download_timeout_seconds: TimeoutSeconds | None = None
     """For fetching and unpacking the model before that; unset: scaled from the model's size."""
+    network_isolation: bool = True
+    """Whether the container has no network at all; false for a model from Hugging Face, and only there."""
     volume_size_gb: Annotated[int, Field(ge=1, le=MAX_VOLUME_GB)] | None = None
     """Size of each instance's volume; left out where a type has its own disks, which take its place."""
     inference_ami_version: str | None = None
@@ -133,3 +162,8 @@ class EncryptionTable(Table):
 
     kms_key_arn: KeyArn
     """For the bucket, the image repository, the builds, the logs and the instances' volumes."""
+
+
+def hub_url(repository: str, file: str, revision: str) -> str:
+    """The address of one file at one commit: the same bytes for ever, or none."""
+    return f"https://huggingface.co/{repository}/resolve/{revision}/{file}"

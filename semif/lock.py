@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Discriminator,
     Field,
-    StringConstraints,
     Tag,
     ValidationError,
     model_validator,
@@ -25,22 +23,15 @@ from semif.environment import Environment, environments_folder
 from semif.environment_tables import AccountId, EnvironmentName, Kind, Region
 from semif.errors import ProblemsError, SemifError, problems_of
 from semif.files import write_whole
+from semif.locked_model import ARCHIVED, HUB, UNPACKED, HubModel, LockedModel, LockPart
 from semif.pins import ImageRef
 from semif.regional_image import regional_image
-from semif_adapter.manifest import ModelManifest, Sha256
+from semif_adapter.manifest import Sha256
 
 LOCAL_ACCOUNT = "000000000000"
 """The account of the AWS on this machine: no real account has this number."""
 
 MAX_LOCK_BYTES = 65_536
-
-_S3_URI = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/([!-~]{1,1024})")
-
-
-class LockPart(BaseModel):
-    """Base of the lock's objects: immutable, nothing coerced, unknown keys refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class BuiltImage(LockPart):
@@ -69,28 +60,9 @@ class PublishedImage(LockPart):
     """The same image in the public registry, where its digest was found."""
 
 
-class ArchivedModel(LockPart):
-    """A model archive in S3."""
-
-    preset: Annotated[str, StringConstraints(min_length=1)]
-    manifest_sha256: Sha256
-    """The model's identity: its manifest names every member with its hash. Part of the S3 key."""
-    s3_uri: Annotated[str, StringConstraints(pattern=f"^{_S3_URI.pattern}$")]
-    archive_sha256: Sha256
-    format: Literal["tar.gz"]
-
-    @property
-    def bucket(self) -> str:
-        """The bucket of `s3_uri`."""
-        return self.s3_uri.removeprefix("s3://").partition("/")[0]
-
-    @property
-    def key(self) -> str:
-        """The object key of `s3_uri`."""
-        return self.s3_uri.removeprefix("s3://").partition("/")[2]
-
-
 _BUILT, _UNBUILT, _PUBLISHED = "a built image", "an unbuilt image", "a published image"
+FORMS = (_BUILT, _UNBUILT, _PUBLISHED, ARCHIVED, UNPACKED, HUB)
+"""Names that pydantic puts into the places of problems and no file has."""
 
 
 def _image_kind(value: Any) -> str:
@@ -117,7 +89,7 @@ class Lock(LockPart):
         | Annotated[PublishedImage, Tag(_PUBLISHED)],
         Discriminator(_image_kind),
     ]
-    model: ArchivedModel
+    model: LockedModel
     example: bool = False
     """True for the locks of synth checks: `semif deploy` refuses them."""
 
@@ -190,7 +162,7 @@ def read_lock(path: Path) -> Lock:
     try:
         lock = Lock.model_validate(json.loads(content, object_pairs_hook=_distinct_keys))
     except ValidationError as error:
-        raise ProblemsError(path, problems_of(error, hidden=(_BUILT, _UNBUILT, _PUBLISHED))) from None
+        raise ProblemsError(path, problems_of(error, hidden=FORMS)) from None
     except (ValueError, RecursionError) as error:
         raise SemifError(f"{path} is not a lock: {error}; {anew}") from None
     if content != lock.canonical_bytes():
@@ -208,18 +180,17 @@ def write_lock(path: Path, lock: Lock) -> None:
 def check_lock(
     lock: Lock,
     environment: Environment,
-    manifest: ModelManifest,
     *,
     source: str | Path,
     base: ImageRef | None = None,
 ) -> None:
-    """Check that `lock` is of this environment and holds its model; `manifest` is that of the preset.
+    """Check that `lock` is of this environment and holds its model.
 
     `base` is the container that the environment's image must extend; without it any will do. A published
     image must be the one that adapter_image/dlc.toml pins, in the registry of the lock's region. Raises
     ProblemsError with all problems at once; `source` names the lock in the message.
     """
-    found = list(_mismatches(lock, environment, manifest))
+    found = list(_mismatches(lock, environment))
     if base is not None and not isinstance(lock.image, UnbuiltImage) and lock.image.base != base:
         found.append(
             f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
@@ -229,25 +200,17 @@ def check_lock(
         raise ProblemsError(source, found)
 
 
-def _mismatches(lock: Lock, environment: Environment, manifest: ModelManifest) -> Iterator[str]:
+def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
     rebuild = f"run `semif build {environment.name}`"
     for key, locked, wanted in (
         ("environment", lock.environment, environment.name),
         ("kind", lock.kind, environment.kind),
         ("account", lock.account, environment.account),
         ("region", lock.region, environment.region),
-        ("model.preset", lock.model.preset, environment.model.preset),
     ):
         if wanted is not None and locked != wanted:
             yield f"{key} is {locked!r}, the environment {environment.name} says {wanted!r}; {rebuild}"
-    model = lock.model
-    if model.manifest_sha256 != manifest.sha256:
-        yield (
-            f"model.manifest_sha256 is {model.manifest_sha256}, the preset {environment.model.preset} is "
-            f"{manifest.sha256}: this is not the pinned model; {rebuild}"
-        )
-    if model.manifest_sha256 not in model.key:
-        yield f"model.s3_uri is {model.s3_uri!r}, its key must hold model.manifest_sha256; {rebuild}"
+    yield from (f"{problem}; {rebuild}" for problem in _model_mismatches(lock.model, environment))
     if isinstance(lock.image, BuiltImage):
         registry = registry_of(lock.account, lock.region)
         if lock.image.uri.registry != registry:
@@ -259,6 +222,27 @@ def _mismatches(lock: Lock, environment: Environment, manifest: ModelManifest) -
                 f"image.uri is {str(lock.image.uri)!r}, adapter_image/dlc.toml pins {str(published)!r} for "
                 f"{environment.accelerator} in {lock.region}; {rebuild}"
             )
+
+
+def _model_mismatches(model: LockedModel, environment: Environment) -> Iterator[str]:
+    wanted, preset = environment.model, environment.preset
+    if isinstance(model, HubModel):
+        keys = ("hf_repo", "hf_file", "revision")
+        mine = {key: getattr(model, key) for key in keys}
+    else:
+        mine = {"preset": model.preset, "format": model.format}
+    for key, locked in mine.items():
+        if locked != (said := getattr(wanted, key)):
+            yield f"model.{key} is {locked!r}, the environment {environment.name} says {said!r}"
+    if isinstance(model, HubModel):
+        return
+    if preset is not None and model.manifest_sha256 != preset.manifest().sha256:
+        yield (
+            f"model.manifest_sha256 is {model.manifest_sha256}, the preset {preset.name} is "
+            f"{preset.manifest().sha256}: this is not the pinned model"
+        )
+    if model.manifest_sha256 not in model.key:
+        yield f"model.s3_uri is {model.s3_uri!r}, its key must hold model.manifest_sha256"
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Model presets: the TOML files in `models/`, one model each, pinned."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -12,6 +12,8 @@ from semif_adapter.manifest import Member, ModelManifest, PromptSpec
 
 DEFAULT_PRESET = "qwen3.5-4b"
 
+ModelFormat = Literal["tar.gz", "prefix"]
+"""How a preset's model is published: as an archive, which SageMaker unpacks, or as files, which it copies."""
 PresetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
 Line = Annotated[str, StringConstraints(pattern=r"^\S[^\n]*$", max_length=300)]
 

@@ -10,8 +10,7 @@ from semif.environment import Environment
 from semif.environment_problems import FIXED_SETTINGS
 from semif.errors import SemifError
 from semif.instances import InstanceType, instance_type
-from semif.presets import load_preset
-from semif.sizes import USABLE_SHARE
+from semif.sizes import USABLE_SHARE, MemoryNeed
 
 FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
     "from the file",
@@ -26,7 +25,6 @@ _NOT_SETTABLE = {*FIXED_SETTINGS, "api_key"}
 
 def resolved(environment: Environment) -> dict[str, Any]:
     """The environment as plain values for JSON. Raises SemifError where the preset's file is wrong."""
-    preset = load_preset(environment.model.preset)
     need = environment.memory_need
     return {
         "environment": environment.name,
@@ -39,23 +37,42 @@ def resolved(environment: Environment) -> dict[str, Any]:
         "container_variables": environment.container_variables,
         "pins": {
             "base_image": _base_image(environment),
-            "model": {
-                **preset.model.model_dump(mode="json", exclude_defaults=True),
-                "preset": preset.name,
-                "manifest_sha256": preset.manifest().sha256,
-            },
+            "model": _model(environment),
         },
-        "memory_needed": {
-            "weights_bytes": need.weights,
-            "context_bytes": need.context,
-            "context_tokens": need.context_tokens,
-            "saved_prompts_bytes": need.saved_prompts,
-            "overhead_bytes": need.overhead,
-            "memory_bytes": need.host_bytes,
-            "gpu_memory_bytes": need.gpu_bytes,
-        },
+        "memory_needed": None if need is None else _memory(need),
         "instances": [_instance(instance_type(name)) for name in environment.endpoint.instance_types],
         "warnings": list(environment.warnings),
+    }
+
+
+def _model(environment: Environment) -> dict[str, Any]:
+    preset, table = environment.preset, environment.model
+    if preset is None:
+        return {
+            "source": f"hf://{table.hf_repo}",
+            "revision": table.revision,
+            "file": table.hf_file,
+            "bytes": None,
+            "sha256": None,
+            "preset": None,
+            "manifest_sha256": None,
+        }
+    return {
+        **preset.model.model_dump(mode="json", exclude_defaults=True),
+        "preset": preset.name,
+        "manifest_sha256": preset.manifest().sha256,
+    }
+
+
+def _memory(need: MemoryNeed) -> dict[str, int | None]:
+    return {
+        "weights_bytes": need.weights,
+        "context_bytes": need.context,
+        "context_tokens": need.context_tokens,
+        "saved_prompts_bytes": need.saved_prompts,
+        "overhead_bytes": need.overhead,
+        "memory_bytes": need.host_bytes,
+        "gpu_memory_bytes": need.gpu_bytes,
     }
 
 

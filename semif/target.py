@@ -9,7 +9,6 @@ from semif.aws import Aws
 from semif.environment import Environment, load_environment
 from semif.errors import SemifError
 from semif.lock import LOCAL_ACCOUNT, Lock, check_lock, lock_path, read_lock
-from semif.presets import load_preset
 from semif.project import project_root
 
 
@@ -56,8 +55,7 @@ class Target:
             )
         self.refuse_example()
         lock = read_lock(self.lock_path)
-        manifest = load_preset(self.environment.model.preset).manifest()
-        check_lock(lock, self.environment, manifest, source=self.lock_path)
+        check_lock(lock, self.environment, source=self.lock_path)
         if (lock.account, lock.region) != (self.account, self.aws.region):
             raise SemifError(
                 f"{self.lock_path} is of account {lock.account} in {lock.region}, the credentials are of "

@@ -10,6 +10,7 @@ from cdk_app.stacks.environment_stack import EnvironmentStack
 from semif.environment import Environment
 from semif.environment_tables import NetworkTable
 from semif.lock import Lock
+from semif.locked_model import HubModel
 from semif.pins import ImageRef
 from semif_constructs.model_endpoint import ModelEndpoint
 from semif_constructs.served_model import ServedModel
@@ -33,6 +34,8 @@ class EndpointStack(EnvironmentStack):
             region=lock.region,
         )
         # The same ids for both kinds: an environment that changes its kind keeps its endpoint.
+        pinned = lock.model
+        in_s3 = None if isinstance(pinned, HubModel) else pinned
         model = ServedModel(
             self,
             "Model",
@@ -40,8 +43,9 @@ class EndpointStack(EnvironmentStack):
             endpoint_name=environment.endpoint_name,
             environment=environment.container_variables,
             image=ImageRef.parse(lock.image_uri),
-            model_bucket_name=lock.model.bucket,
-            model_key=lock.model.key,
+            model_bucket_name=in_s3.bucket if in_s3 is not None else None,
+            model_key=in_s3.key if in_s3 is not None else None,
+            network_isolation=environment.endpoint.network_isolation,
             security_groups=self._security_groups(environment.network),
             subnets=self._subnets(environment.network),
         )

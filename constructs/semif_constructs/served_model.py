@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
@@ -19,8 +20,9 @@ from semif_constructs.image_access import PULL_ACTIONS, repository_arn
 class ServedModel(Construct):
     """A Model without a name of its own, so that another image, archive or setting makes a new one beside it.
 
-    Its container has no network: all it needs is in the image and the archive. In a VPC too: there SageMaker
-    alone fetches the archive through the subnets.
+    Its container has no network: all it needs is in the image and the model data. In a VPC too: there
+    SageMaker alone fetches the data through the subnets. A container that downloads its model itself gets
+    a network instead of data.
     """
 
     def __init__(
@@ -32,15 +34,18 @@ class ServedModel(Construct):
         endpoint_name: str,
         environment: Mapping[str, str],
         image: ImageRef,
-        model_bucket_name: str,
-        model_key: str,
+        model_bucket_name: str | None = None,
+        model_key: str | None = None,
+        network_isolation: bool = True,
         role: iam.IRole | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         subnets: Sequence[ec2.ISubnet] = (),
     ) -> None:
         """Make the Model, and its role where there is none.
 
-        `model_key` is the archive's key in the bucket, `encryption_key` what the bucket encrypts it with.
+        `model_key` is the archive's key in the bucket, or the prefix of the uncompressed files, which ends in
+        a slash; `encryption_key` is what the bucket encrypts them with. Without bucket and key,
+        `network_isolation` must be False: the container downloads its model.
         `endpoint_name` is the one endpoint that will use the Model: the role may write that endpoint's log.
         `environment` holds the container's variables. `role` can be assumed by SageMaker and is given what
         the Model needs. `subnets` (two or more, in different availability zones, with a way to S3) and
@@ -59,21 +64,27 @@ class ServedModel(Construct):
             given = "subnets" if subnets else "security_groups"
             raise SemifError(f"{given} alone place no network interface; give subnets and security_groups")
         self.role = role or self._execution_role(endpoint_name)
-        policies = [
-            self._access_to_image_and_log(endpoint_name, image_arn),
-            self._access_to_archive(model_bucket_name, model_key, encryption_key),
-        ]
+        if network_isolation is (model_bucket_name is None or model_key is None):
+            raise SemifError(
+                "a container has either model data (model_bucket_name and model_key) and no network, or a "
+                "network (network_isolation=False) and no model data"
+            )
+        policies = [self._access_to_image_and_log(endpoint_name, image_arn)]
+        data: dict[str, Any] = {}
+        if model_bucket_name is not None and model_key is not None:
+            policies.append(self._access_to_data(model_bucket_name, model_key, encryption_key))
+            data = _model_data(model_bucket_name, model_key)
         if subnets:
             policies.append(self._access_to_network(subnets, security_groups))
         self.model = sagemaker.CfnModel(
             self,
             "Model",
-            enable_network_isolation=True,
+            enable_network_isolation=network_isolation,
             execution_role_arn=self.role.role_arn,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 environment=dict(environment),
                 image=str(image),
-                model_data_url=f"s3://{model_bucket_name}/{model_key}",
+                **data,
             ),
             vpc_config=_vpc_config(subnets, security_groups),
         )
@@ -140,20 +151,32 @@ class ServedModel(Construct):
         acknowledge_wildcard(policy, streams, "SageMaker names the log streams after its instances")
         return policy
 
-    def _access_to_archive(self, bucket_name: str, key: str, encryption_key: kms.IKey | None) -> iam.Policy:
-        """A policy for this archive alone, with an id of its own.
+    def _access_to_data(self, bucket_name: str, key: str, encryption_key: kms.IKey | None) -> iam.Policy:
+        """A policy for this model's data alone, with an id of its own.
 
-        A deployment of another archive so adds its policy and takes this one away only at the very end: until
+        A deployment of another model so adds its policy and takes this one away only at the very end: until
         then, and after a rollback, the instances of the old Model can still fetch theirs.
         """
         digest = hashlib.sha256(f"{bucket_name}/{key}".encode()).hexdigest()
-        archive = f"arn:{Stack.of(self).partition}:s3:::{bucket_name}/{key}"
-        statements = [iam.PolicyStatement(actions=["s3:GetObject"], resources=[archive])]
+        bucket = f"arn:{Stack.of(self).partition}:s3:::{bucket_name}"
+        objects = f"{bucket}/{key}*" if key.endswith("/") else f"{bucket}/{key}"
+        statements = [iam.PolicyStatement(actions=["s3:GetObject"], resources=[objects])]
+        if key.endswith("/"):
+            statements.append(
+                iam.PolicyStatement(
+                    actions=["s3:ListBucket"],
+                    conditions={"StringLike": {"s3:prefix": [f"{key}*"]}},
+                    resources=[bucket],
+                )
+            )
         if encryption_key is not None:
             statements.append(
                 iam.PolicyStatement(actions=["kms:Decrypt"], resources=[encryption_key.key_arn])
             )
-        return iam.Policy(self, f"Archive{digest[:8]}", roles=[self.role], statements=statements)
+        policy = iam.Policy(self, f"Archive{digest[:8]}", roles=[self.role], statements=statements)
+        if key.endswith("/"):
+            acknowledge_wildcard(policy, objects, "the prefix holds the files of one model and nothing else")
+        return policy
 
     def _access_to_network(
         self, subnets: Sequence[ec2.ISubnet], security_groups: Sequence[ec2.ISecurityGroup]
@@ -204,6 +227,17 @@ class ServedModel(Construct):
         acknowledge_wildcard(policy, interfaces, "the interfaces' ids are not known before they are made")
         acknowledge_wildcard(policy, "*", "EC2's Describe actions know no resources")
         return policy
+
+
+def _model_data(bucket_name: str, key: str) -> dict[str, Any]:
+    """An archive's address, or the prefix of files that SageMaker copies as they are."""
+    address = f"s3://{bucket_name}/{key}"
+    if not key.endswith("/"):
+        return {"model_data_url": address}
+    source = sagemaker.CfnModel.S3DataSourceProperty(
+        compression_type="None", s3_data_type="S3Prefix", s3_uri=address
+    )
+    return {"model_data_source": sagemaker.CfnModel.ModelDataSourceProperty(s3_data_source=source)}
 
 
 def _vpc_config(

@@ -7,11 +7,10 @@ from pydantic import ValidationError
 from semif.base_images import base_image
 from semif.builds.codebuild import SUCCEEDED, Build, BuildError, follow, require_success, start_build
 from semif.builds.sources import IMAGE_SOURCES, MODEL_SOURCES, SourceZip, pack_sources, upload_sources
+from semif.environment_tables import ModelTable
 from semif.errors import problems_of
-from semif.lock import Lock, PublishedImage, check_lock, write_lock
-from semif.packaging.archive import ARCHIVE_FILE
-from semif.packaging.build import FORMAT
-from semif.packaging.publish import find_published
+from semif.lock import FORMS, Lock, PublishedImage, check_lock, write_lock
+from semif.packaging.build import find_model
 from semif.presets import load_preset
 from semif.regional_image import regional_image
 from semif.s3 import S3Uri
@@ -29,17 +28,23 @@ NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 def build_environment(target: Target, on_change: OnChange = lambda _: None) -> Lock:
     """Run the model build, and the image build beside it, and write the lock from what they export.
 
-    An environment of kind `text` has no image to build: its lock names the published one. The image build
+    An environment of kind `text` has no image to build: its lock names the published one; with a model that
+    the container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build
     ends quickly where its image is there already; where the archive is, no model build is started. Raises
     SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
     lock may hold; the lock on disk then stays as it was.
     """
+    environment = target.environment
+    if environment.preset is None:
+        lock = _lock(target, _published_image(target), _hub_model(environment.model))
+        write_lock(target.lock_path, lock)
+        return lock
     stack = require_stack(
         target.aws,
-        target.environment.artifacts_stack,
+        environment.artifacts_stack,
         missing=f"run `semif deploy {target.command_line}`, which makes it first",
     )
-    run = _build_model if target.environment.kind == "text" else _build_both
+    run = _build_model if environment.kind == "text" else _build_both
     image_part, model = run(target, stack, on_change)
     lock = _lock(target, image_part, _model_part(target, model))
     write_lock(target.lock_path, lock)
@@ -79,32 +84,40 @@ def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict
 
 def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
     """As `_build_both`, with the published image. It is looked up first, before anything is built for it."""
-    accelerator = target.environment.accelerator
-    published = regional_image(accelerator, target.aws.region)
+    image = _published_image(target)
     model = _start_model(target, stack, pack_sources(target.root, MODEL_SOURCES))
     follow(target.aws, [model], poll_seconds=target.poll_seconds, on_change=on_change)
     require_success([model])
-    return {"uri": str(published), "base": str(base_image(accelerator))}, model
+    return image, model
+
+
+def _published_image(target: Target) -> dict[str, object]:
+    accelerator = target.environment.accelerator
+    return {"uri": str(regional_image(accelerator, target.aws.region)), "base": str(base_image(accelerator))}
+
+
+def _hub_model(table: ModelTable) -> dict[str, object]:
+    return {"hf_repo": table.hf_repo, "hf_file": table.hf_file, "revision": table.revision}
 
 
 def _start_model(target: Target, stack: Stack, source: SourceZip) -> Build:
-    return _published_model(target, stack) or _start(
-        target, stack, "model", source, {"PRESET": target.environment.model.preset}
-    )
+    table = target.environment.model
+    variables = {"PRESET": str(table.preset), "MODEL_FORMAT": table.format}
+    return _published_model(target, stack) or _start(target, stack, "model", source, variables)
 
 
 def _published_model(target: Target, stack: Stack) -> Build | None:
-    """A build that has ended, where the archive is there: a real one would find it too, after a minute."""
-    manifest_sha256 = load_preset(target.environment.model.preset).manifest().sha256
-    uri = S3Uri(stack.output("BucketName"), MODELS_PREFIX).child(manifest_sha256, ARCHIVE_FILE)
-    found = find_published(target.aws.s3, uri, manifest_sha256)
+    """A build that has ended, where the model is there: a real one would find it too, after a minute."""
+    table = target.environment.model
+    models = S3Uri(stack.output("BucketName"), MODELS_PREFIX)
+    found = find_model(target.aws.s3, load_preset(str(table.preset)), models, table.format)
     if found is None:
         return None
     exported = {
-        "MODEL_MANIFEST_SHA256": manifest_sha256,
-        "MODEL_S3_URI": str(uri),
-        "MODEL_ARCHIVE_SHA256": found.sha256,
-        "MODEL_FORMAT": FORMAT,
+        "MODEL_MANIFEST_SHA256": found.manifest_sha256,
+        "MODEL_S3_URI": found.address,
+        "MODEL_ARCHIVE_SHA256": found.archive_sha256 or "",
+        "MODEL_FORMAT": found.format,
     }
     project = stack.output("ModelProjectName")
     return Build("model", project, id="", phase="PUBLISHED_ALREADY", status=SUCCEEDED, exported=exported)
@@ -128,13 +141,15 @@ def _image_part(build: Build) -> dict[str, object]:
 
 
 def _model_part(target: Target, build: Build) -> dict[str, object]:
-    return {
+    part: dict[str, object] = {
         "preset": target.environment.model.preset,
         "manifest_sha256": build.exported.get("MODEL_MANIFEST_SHA256"),
         "s3_uri": build.exported.get("MODEL_S3_URI"),
-        "archive_sha256": build.exported.get("MODEL_ARCHIVE_SHA256"),
         "format": build.exported.get("MODEL_FORMAT"),
     }
+    if part["format"] != "prefix":  # where the files are not packed there is no archive to hash
+        part["archive_sha256"] = build.exported.get("MODEL_ARCHIVE_SHA256")
+    return part
 
 
 def _lock(target: Target, image: Mapping[str, object], model: Mapping[str, object]) -> Lock:
@@ -150,8 +165,7 @@ def _lock(target: Target, image: Mapping[str, object], model: Mapping[str, objec
     try:
         lock = Lock.model_validate(content)
     except ValidationError as error:
-        problems = "; ".join(problems_of(error))
+        problems = "; ".join(problems_of(error, hidden=FORMS))
         raise BuildError(f"the builds exported what no lock may hold: {problems}") from None
-    manifest = load_preset(target.environment.model.preset).manifest()
-    check_lock(lock, target.environment, manifest, source="what the builds exported")
+    check_lock(lock, target.environment, source="what the builds exported")
     return lock

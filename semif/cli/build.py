@@ -33,4 +33,4 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
         return
     click.echo(f"{target.lock_path}")
     click.echo(f"  image  {lock.image_uri}")
-    click.echo(f"  model  {lock.model.preset} {lock.model.s3_uri}")
+    click.echo(f"  model  {lock.model.name} {lock.model.address}")

@@ -13,8 +13,8 @@ from semif.builds.codebuild import Build
 from semif.builds.run import build_environment
 from semif.chat import Completion
 from semif.cli.steps import Step, Steps
-from semif.environment import load_environment
-from semif.errors import ProblemsError
+from semif.environment import Environment, load_environment
+from semif.errors import ProblemsError, SemifError
 from semif.invoke import Answer
 from semif.lock import Lock, UnbuiltImage
 from semif.project import project_root
@@ -29,6 +29,11 @@ def sole_work(*, on_this_machine: bool) -> AbstractContextManager[None]:
 def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     """The target `name` on this machine, whose AWS is started where it does not run; see `ensure_server`."""
     environment = load_environment(name)
+    if environment.preset is None:
+        raise SemifError(
+            f"the container of {name} downloads its model from Hugging Face, which the AWS on this machine "
+            "does not do; leave --local out, or pin the model as a preset"
+        )
     root = project_root()
     verb = "start" if local.find_server(root) is None else "use"
     with steps.step(f"{verb} the AWS on this machine") as step:
@@ -44,8 +49,9 @@ def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
     target.refuse_example()
     base_image(target.environment.accelerator)  # without a pinned one, better told now than by the synthesis
     _prepare_account(steps, target)
-    with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
-        deployment.deploy_artifacts(target, step.tell)
+    if target.environment.preset is not None:
+        with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
+            deployment.deploy_artifacts(target, step.tell)
     build_step(steps, target)
     with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
         deployment.deploy_endpoint(target, step.tell)
@@ -72,14 +78,19 @@ def _prepare_account(steps: Steps, target: Target) -> None:
 
 def build_step(steps: Steps, target: Target) -> Lock:
     """The builds as one step, each with its phase and its last log lines."""
-    what = "the model" if target.environment.kind == "text" else "the image and the model"
-    with steps.step(f"build {what}") as step:
+    with steps.step(_build_title(target.environment)) as step:
         lock = build_environment(target, _BuildDisplay(step))
         unbuilt = (
             ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""
         )
         step.note = f"{target.lock_path.relative_to(target.root)}{unbuilt}"
     return lock
+
+
+def _build_title(environment: Environment) -> str:
+    if environment.preset is None:
+        return "pin the published image"
+    return "build the model" if environment.kind == "text" else "build the image and the model"
 
 
 class _BuildDisplay:

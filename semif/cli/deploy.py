@@ -46,7 +46,7 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
                 "region": target.aws.region,
                 "endpoint": target.environment.endpoint_name,
                 "image": lock.image_uri,
-                "model": lock.model.s3_uri,
+                "model": lock.model.address,
             }
         )
         return

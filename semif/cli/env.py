@@ -133,15 +133,24 @@ def _print_view(view: dict[str, Any]) -> None:
         [
             ("base image", pins["base_image"]["pinned"] or pins["base_image"]["problem"]),
             ("model", f"{source.strip()}, {model['file']}"),
-            ("", f"{model['bytes']:,} bytes, SHA-256 {model['sha256']}"),
-            ("manifest", model["manifest_sha256"]),
+            *_proof_rows(model),
         ],
     )
     _print_rows("container variables", list(view["container_variables"].items()) or [("none", "")])
     _print_rows("instance types", [_instance_row(entry) for entry in view["instances"]])
-    _print_rows("memory needed, estimated", _memory_rows(view["memory_needed"]))
+    if view["memory_needed"] is not None:
+        _print_rows("memory needed, estimated", _memory_rows(view["memory_needed"]))
     for warning in view["warnings"]:
         click.echo(f"\nwarning: {warning}")
+
+
+def _proof_rows(model: dict[str, Any]) -> list[tuple[str, str]]:
+    if model["preset"] is None:
+        return [("", "downloaded by the container; size and SHA-256 are not checked")]
+    return [
+        ("", f"{model['bytes']:,} bytes, SHA-256 {model['sha256']}"),
+        ("manifest", model["manifest_sha256"]),
+    ]
 
 
 def _instance_row(entry: dict[str, Any]) -> tuple[str, ...]:

@@ -1,11 +1,13 @@
 """`semif model`: what can be packed, and packing it."""
 
+from typing import get_args
+
 import click
 
 from semif.cli.common import json_option, print_json, progress_on_stderr
 from semif.model_pin import pin_model
 from semif.packaging.build import build_model
-from semif.presets import load_preset, preset_names
+from semif.presets import ModelFormat, load_preset, preset_names
 from semif_adapter.contract import Readout
 
 
@@ -34,13 +36,21 @@ def list_models(as_json: bool) -> None:
     "--output",
     required=True,
     metavar="DIR_OR_S3",
-    help="A folder, which gets model.tar.gz and model-manifest.json, or s3://bucket/prefix.",
+    help="A folder, which gets the model and model-manifest.json, or s3://bucket/prefix.",
+)
+@click.option(
+    "--format",
+    "model_format",
+    type=click.Choice(get_args(ModelFormat)),
+    default="tar.gz",
+    show_default=True,
+    help="One archive, or the files as they are, with nothing to unpack at start.",
 )
 @json_option
-def build(preset: str, output: str, as_json: bool) -> None:
+def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) -> None:
     """Fetch PRESET, verify it and pack it into model.tar.gz.
 
-    Size and SHA-256 are checked against the preset before anything is packed or uploaded. In S3 the archive's
+    Size and SHA-256 are checked against the preset before anything is packed or uploaded. In S3 the model's
     key is its manifest's SHA-256: where it exists, nothing is downloaded and nothing is uploaded.
 
     \b
@@ -48,13 +58,14 @@ def build(preset: str, output: str, as_json: bool) -> None:
       semif model build qwen3.5-4b --output s3://my-bucket/models
     """
     with progress_on_stderr() as progress:
-        built = build_model(load_preset(preset), output, progress)
+        built = build_model(load_preset(preset), output, progress, model_format=model_format)
     if as_json:
         print_json(built.as_json())
         return
-    what = "was there already" if built.reused else f"{built.archive_bytes:,} bytes"
-    click.echo(f"{built.place}: {what}")
-    click.echo(f"  archive SHA-256   {built.archive_sha256}")
+    size = f"{built.archive_bytes:,} bytes" if built.archive_bytes is not None else "files as they are"
+    click.echo(f"{built.address}: {'was there already' if built.reused else size}")
+    if built.archive_sha256 is not None:
+        click.echo(f"  archive SHA-256   {built.archive_sha256}")
     click.echo(f"  manifest SHA-256  {built.manifest_sha256}")
 
 

@@ -94,7 +94,7 @@ def _show(
     console.print(table)
     if lock is not None:
         console.print(f"  image  {escape(lock.image_uri)}")
-        console.print(f"  model  {lock.model.preset}, {escape(lock.model.s3_uri)}")
+        console.print(f"  model  {escape(lock.model.name)}, {escape(lock.model.address)}")
     for problem in problems:
         console.print(f"  [red]![/] {escape(problem)}")
     if not problems:

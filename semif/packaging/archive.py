@@ -11,12 +11,12 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkstemp
 from typing import BinaryIO
 
 from semif.errors import SemifError
+from semif.packaging.hashed_file import HashedFile
 from semif.progress import Progress, silent
 from semif.sources.verify import BLOCK, MismatchError
 from semif_adapter.manifest import MANIFEST_FILE, Member, ModelManifest
@@ -30,16 +30,9 @@ _GZIP = 31
 """zlib's name for a gzip frame: with no time and no file name in its header."""
 
 
-@dataclass(frozen=True)
-class Archive:
-    """A written archive: its size in bytes and SHA-256 of the whole file."""
-
-    path: Path
-    bytes: int
-    sha256: str
-
-
-def write_archive(manifest: ModelManifest, gguf: Path, target: Path, progress: Progress = silent) -> Archive:
+def write_archive(
+    manifest: ModelManifest, gguf: Path, target: Path, progress: Progress = silent
+) -> HashedFile:
     """Write manifest and `gguf`, in that order and nothing else, to `target`.
 
     The bytes packed are hashed as they pass: unless they are the manifest's, MismatchError is raised. Then,
@@ -55,7 +48,7 @@ def write_archive(manifest: ModelManifest, gguf: Path, target: Path, progress: P
         packer.add(_padded(b"", manifest.gguf.bytes))
         packer.add(b"\0" * (2 * tarfile.BLOCKSIZE))
         packer.finish()
-    return Archive(target, packer.bytes, packer.sha256)
+    return HashedFile(target, packer.bytes, packer.sha256)
 
 
 def tar_header(name: str, size: int) -> bytes:

@@ -1,37 +1,51 @@
-"""`semif model build`: fetch, verify, check, pack, and put the archive where it shall be."""
+"""`semif model build`: fetch, verify, check, pack, and put the model where it shall be."""
 
+import hashlib
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from semif.aws import Aws
 from semif.errors import SemifError
 from semif.gguf_file import check_gguf
-from semif.packaging.archive import ARCHIVE_FILE, Archive, replacing, write_archive
+from semif.packaging.archive import ARCHIVE_FILE, replacing, write_archive
+from semif.packaging.hashed_file import HashedFile
+from semif.packaging.prefix import FILES_FOLDER, find_published_files, publish_files
 from semif.packaging.publish import find_published, publish
-from semif.presets import Preset
+from semif.presets import ModelFormat, Preset
 from semif.progress import Progress, silent
 from semif.s3 import S3Uri
 from semif.sources import fetch
 from semif.sources.cache import cache_root
-from semif_adapter.manifest import MANIFEST_FILE
+from semif_adapter.manifest import MANIFEST_FILE, ModelManifest
 
-FORMAT = "tar.gz"
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
 
 
 @dataclass(frozen=True)
 class BuiltModel:
-    """A model archive: `place` is a folder's file or an S3 object, sizes are bytes."""
+    """A built model: `place` is the archive, or the folder or prefix of the files. Sizes are bytes."""
 
     preset: str
     manifest_sha256: str
-    archive_sha256: str
-    archive_bytes: int
+    format: ModelFormat
+    archive_sha256: str | None
+    """None, as the size, where the files are not packed."""
+    archive_bytes: int | None
     place: Path | S3Uri
     reused: bool
-    """Whether the archive was in S3 already and nothing was done."""
+    """Whether all was in S3 already and nothing was done."""
 
-    def as_json(self) -> dict[str, str | int]:
+    @property
+    def address(self) -> str:
+        """`place` as text; a prefix ends in a slash, as SageMaker wants it."""
+        is_prefix = self.format == "prefix" and isinstance(self.place, S3Uri)
+        return f"{self.place}/" if is_prefix else str(self.place)
+
+    def as_json(self) -> dict[str, str | int | None]:
         """What `--json` prints."""
         where = "s3_uri" if isinstance(self.place, S3Uri) else "path"
         return {
@@ -39,47 +53,93 @@ class BuiltModel:
             "manifest_sha256": self.manifest_sha256,
             "archive_sha256": self.archive_sha256,
             "archive_bytes": self.archive_bytes,
-            where: str(self.place),
-            "format": FORMAT,
+            where: self.address,
+            "format": self.format,
         }
 
 
-def build_model(preset: Preset, output: str, progress: Progress = silent) -> BuiltModel:
-    """Build the archive of `preset` into a folder, or under `s3://bucket/prefix/<manifest SHA-256>/`.
+def build_model(
+    preset: Preset, output: str, progress: Progress = silent, *, model_format: ModelFormat = "tar.gz"
+) -> BuiltModel:
+    """Build the model of `preset` into a folder, or under `s3://bucket/prefix/<manifest SHA-256>/`.
 
-    Raises SemifError; then neither the folder nor S3 holds anything new.
+    Raises SemifError; then neither the folder nor S3 holds anything new that could be taken for the model.
     """
     if not output:
-        raise SemifError("'' is no place for an archive; give a folder, or s3://bucket/prefix")
+        raise SemifError("'' is no place for a model; give a folder, or s3://bucket/prefix")
     if output.startswith("s3:"):
-        return _build_to_s3(preset, S3Uri.parse(output), progress)
+        return _build_to_s3(preset, S3Uri.parse(output), model_format, progress)
     folder = Path(output)
-    archive = _pack(preset, folder / ARCHIVE_FILE, progress)
-    with replacing(folder / MANIFEST_FILE) as out:
-        out.write(preset.manifest().canonical_bytes())
-    return _built(preset, archive, archive.path, reused=False)
+    gguf = _checked_gguf(preset, progress)
+    manifest = preset.manifest()
+    if model_format == "tar.gz":
+        archive = write_archive(manifest, gguf, folder / ARCHIVE_FILE, progress)
+        _write_manifest(manifest, folder)
+        return _archived(preset, archive.sha256, archive.bytes, archive.path)
+    with gguf.open("rb") as source, replacing(folder / manifest.gguf.file) as out:
+        shutil.copyfileobj(source, out, 1 << 20)
+    _write_manifest(manifest, folder)
+    return _unpacked(preset, folder)
 
 
-def _build_to_s3(preset: Preset, prefix: S3Uri, progress: Progress) -> BuiltModel:
+def find_model(
+    client: "S3Client", preset: Preset, models: S3Uri, model_format: ModelFormat
+) -> BuiltModel | None:
+    """What is published of `preset` under `models`, None where nothing is, or not all.
+
+    Raises SemifError where something else is in its place.
+    """
+    manifest = preset.manifest()
+    place = _place(models, manifest, model_format)
+    if model_format == "prefix":
+        complete = find_published_files(client, place, manifest)
+        return _unpacked(preset, place, reused=True) if complete else None
+    found = find_published(client, place, manifest.sha256)
+    return _archived(preset, found.sha256, found.bytes, place, reused=True) if found else None
+
+
+def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progress: Progress) -> BuiltModel:
     client = Aws.from_profile(region=None).s3
-    manifest_sha256 = preset.manifest().sha256
-    uri = prefix.child(manifest_sha256, ARCHIVE_FILE)
-    found = find_published(client, uri, manifest_sha256)
-    if found:
-        return BuiltModel(preset.name, manifest_sha256, found.sha256, found.bytes, uri, reused=True)
+    if found := find_model(client, preset, models, model_format):
+        return found
+    manifest = preset.manifest()
+    place = _place(models, manifest, model_format)
+    gguf = _checked_gguf(preset, progress)
     # Beside the cached model, which has room for models; /tmp is often small or in memory.
     cache_root().mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=cache_root(), prefix="pack-") as folder:
-        archive = _pack(preset, Path(folder) / ARCHIVE_FILE, progress)
-        publish(client, archive, uri, manifest_sha256, progress)
-    return _built(preset, archive, uri, reused=False)
+    with TemporaryDirectory(dir=cache_root(), prefix="pack-") as name:
+        folder = Path(name)
+        if model_format == "tar.gz":
+            archive = write_archive(manifest, gguf, folder / ARCHIVE_FILE, progress)
+            publish(client, archive, place, manifest.sha256, progress)
+            return _archived(preset, archive.sha256, archive.bytes, place)
+        written = _write_manifest(manifest, folder)
+        publish_files(client, place, manifest, gguf=gguf, manifest_file=written, progress=progress)
+        return _unpacked(preset, place)
 
 
-def _pack(preset: Preset, target: Path, progress: Progress) -> Archive:
+def _place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) -> S3Uri:
+    return models.child(manifest.sha256, ARCHIVE_FILE if model_format == "tar.gz" else FILES_FOLDER)
+
+
+def _checked_gguf(preset: Preset, progress: Progress) -> Path:
     gguf = fetch(preset, progress)
     check_gguf(gguf)
-    return write_archive(preset.manifest(), gguf, target, progress)
+    return gguf
 
 
-def _built(preset: Preset, archive: Archive, place: Path | S3Uri, *, reused: bool) -> BuiltModel:
-    return BuiltModel(preset.name, preset.manifest().sha256, archive.sha256, archive.bytes, place, reused)
+def _write_manifest(manifest: ModelManifest, folder: Path) -> HashedFile:
+    text = manifest.canonical_bytes()
+    with replacing(folder / MANIFEST_FILE) as out:
+        out.write(text)
+    return HashedFile(folder / MANIFEST_FILE, len(text), hashlib.sha256(text).hexdigest())
+
+
+def _archived(
+    preset: Preset, sha256: str, size: int, place: Path | S3Uri, *, reused: bool = False
+) -> BuiltModel:
+    return BuiltModel(preset.name, preset.manifest().sha256, "tar.gz", sha256, size, place, reused)
+
+
+def _unpacked(preset: Preset, place: Path | S3Uri, *, reused: bool = False) -> BuiltModel:
+    return BuiltModel(preset.name, preset.manifest().sha256, "prefix", None, None, place, reused)

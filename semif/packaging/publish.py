@@ -1,4 +1,4 @@
-"""Model archives in S3: each under its manifest's SHA-256, written once, never over another.
+"""Model archives and files in S3: under their manifest's SHA-256, written once, never over others.
 
 What counts is the SHA-256 of the whole file, kept as object metadata and proven by reading the object back.
 ETags and composite checksums of multipart uploads say nothing about it and are not looked at.
@@ -12,14 +12,14 @@ from boto3.s3.transfer import TransferConfig
 
 from semif.aws import aws_errors
 from semif.errors import SemifError
-from semif.packaging.archive import Archive
+from semif.packaging.hashed_file import HashedFile
 from semif.progress import Progress, silent
 from semif.s3 import S3Uri, head
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-ARCHIVE_METADATA = "semif-archive-sha256"
+CONTENT_METADATA = "semif-sha256"
 MANIFEST_METADATA = "semif-manifest-sha256"
 
 TRANSFER = TransferConfig(multipart_threshold=32 << 20, multipart_chunksize=32 << 20, max_concurrency=8)
@@ -28,7 +28,7 @@ TRANSFER = TransferConfig(multipart_threshold=32 << 20, multipart_chunksize=32 <
 
 @dataclass(frozen=True)
 class Published:
-    """An archive in S3: size in bytes and SHA-256 of the whole object."""
+    """A file in S3: size in bytes and SHA-256 of the whole object."""
 
     uri: S3Uri
     bytes: int
@@ -36,53 +36,59 @@ class Published:
 
 
 def find_published(client: "S3Client", uri: S3Uri, manifest_sha256: str) -> Published | None:
-    """The archive at `uri`, or None where there is nothing. Downloads nothing.
+    """What was published at `uri`, or None where there is nothing. Downloads nothing.
 
-    Raises SemifError where the object there does not say that it is the archive of this manifest.
+    Raises SemifError where the object there does not say that it belongs to this manifest.
     """
     found = head(client, uri)
     if found is None:
         return None
     metadata = found["Metadata"]
-    if metadata.get(MANIFEST_METADATA) != manifest_sha256 or ARCHIVE_METADATA not in metadata:
+    if metadata.get(MANIFEST_METADATA) != manifest_sha256 or CONTENT_METADATA not in metadata:
         raise SemifError(
             f"{uri} exists and was not published for manifest {manifest_sha256}; look at it, then delete it "
             "or choose another prefix"
         )
-    return Published(uri, found["ContentLength"], metadata[ARCHIVE_METADATA])
+    return Published(uri, found["ContentLength"], metadata[CONTENT_METADATA])
 
 
 def publish(
-    client: "S3Client", archive: Archive, uri: S3Uri, manifest_sha256: str, progress: Progress = silent
+    client: "S3Client", file: HashedFile, uri: S3Uri, manifest_sha256: str, progress: Progress = silent
 ) -> Published:
-    """Upload `archive` to `uri` and read it back; the same bytes there already are left alone.
+    """Upload `file` to `uri` and read it back; the same bytes there already are left alone.
 
     Raises SemifError where other bytes are there, and where what was read back differs: that object is then
     deleted again. Managed transfers take no condition, so two publishers at once are caught by the read-back.
     """
     found = find_published(client, uri, manifest_sha256)
     if found:
-        if found.sha256 != archive.sha256:
+        if found.sha256 != file.sha256:
             raise SemifError(
-                f"{uri} holds an archive with SHA-256 {found.sha256}, this one has {archive.sha256}; a "
-                "published archive is never overwritten, delete it first if it must go"
+                f"{uri} holds other bytes, with SHA-256 {found.sha256}, these have {file.sha256}; what is "
+                "published is never overwritten, delete it first if it must go"
             )
         return found
-    metadata = {ARCHIVE_METADATA: archive.sha256, MANIFEST_METADATA: manifest_sha256}
-    with aws_errors(), archive.path.open("rb") as file:
+    metadata = {CONTENT_METADATA: file.sha256, MANIFEST_METADATA: manifest_sha256}
+    with aws_errors(), file.path.open("rb") as content:
         client.upload_fileobj(
-            file,
+            content,
             uri.bucket,
             uri.key,
-            ExtraArgs={"Metadata": metadata, "ContentType": "application/gzip"},
+            ExtraArgs={"Metadata": metadata, "ContentType": _content_type(file)},
             Config=TRANSFER,
-            Callback=_Meter("upload", archive.bytes, progress),
+            Callback=_Meter("upload", file.bytes, progress),
         )
-    _read_back(client, archive, uri, progress)
-    return Published(uri, archive.bytes, archive.sha256)
+    _read_back(client, file, uri, progress)
+    return Published(uri, file.bytes, file.sha256)
 
 
-def _read_back(client: "S3Client", archive: Archive, uri: S3Uri, progress: Progress) -> None:
+def _content_type(file: HashedFile) -> str:
+    return {".gz": "application/gzip", ".json": "application/json"}.get(
+        file.path.suffix, "application/octet-stream"
+    )
+
+
+def _read_back(client: "S3Client", file: HashedFile, uri: S3Uri, progress: Progress) -> None:
     with aws_errors():
         version = client.head_object(Bucket=uri.bucket, Key=uri.key).get("VersionId")
         which = {"VersionId": version} if version else {}
@@ -93,13 +99,13 @@ def _read_back(client: "S3Client", archive: Archive, uri: S3Uri, progress: Progr
             reader,  # type: ignore[arg-type]  # the transfer needs no more of a file than `write`
             ExtraArgs=which,
             Config=TRANSFER,
-            Callback=_Meter("read back", archive.bytes, progress),
+            Callback=_Meter("read back", file.bytes, progress),
         )
-        if (reader.bytes, reader.sha256) == (archive.bytes, archive.sha256):
+        if (reader.bytes, reader.sha256) == (file.bytes, file.sha256):
             return
     problem = (
         f"{uri} came back as {reader.bytes:,} bytes with SHA-256 {reader.sha256}, uploaded were "
-        f"{archive.bytes:,} bytes with SHA-256 {archive.sha256}"
+        f"{file.bytes:,} bytes with SHA-256 {file.sha256}"
     )
     try:
         with aws_errors():

@@ -20,16 +20,25 @@ def create(
     name: str,
     *,
     archive: str = MODEL_ARCHIVE,
+    prefix: str | None = None,
     startup_seconds: int = 60,
     **environment: str,
 ) -> None:
-    """Create Model, EndpointConfig (two pools) and Endpoint of one name."""
+    """Create Model (with an archive or a prefix), EndpointConfig (two pools) and Endpoint of one name."""
+    data: Any = {"ModelDataUrl": f"s3://{MODEL_BUCKET}/{archive}"}
+    if prefix is not None:
+        source = {
+            "S3DataType": "S3Prefix",
+            "CompressionType": "None",
+            "S3Uri": f"s3://{MODEL_BUCKET}/{prefix}",
+        }
+        data = {"ModelDataSource": {"S3DataSource": source}}
     aws.sagemaker.create_model(
         ModelName=name,
         ExecutionRoleArn=f"arn:aws:iam::{aws.account}:role/hosting",
         PrimaryContainer={
             "Image": f"{aws.account}.dkr.ecr.{aws.region}.amazonaws.com/adapter@sha256:{'0' * 64}",
-            "ModelDataUrl": f"s3://{MODEL_BUCKET}/{archive}",
+            **data,
             "Environment": {"PYTHONPATH": str(container), **environment},
         },
         EnableNetworkIsolation=True,
@@ -101,6 +110,19 @@ def test_an_endpoint_answers_what_its_container_answers(local_aws: LocalAws, end
     )
     assert reply["Body"].read() == binary
     assert reply["ContentType"] == "application/x-image"
+
+
+def test_files_under_a_prefix_are_copied_as_they_are(local_aws: LocalAws, container: Path) -> None:
+    for name in ("files/a.gguf", "files/sub/b.json", "files-of-another/c.gguf"):
+        local_aws.s3.put_object(Bucket=MODEL_BUCKET, Key=name, Body=b"GGUF")
+    create(local_aws, container, "prefix", prefix="files/")
+    assert settled(local_aws, "prefix") == ("InService", "")
+    group = "/aws/sagemaker/Endpoints/prefix"
+    (stream,) = local_aws.logs.describe_log_streams(logGroupName=group)["logStreams"]
+    assert "container: model files ['a.gguf', 'sub']" in local_aws.log_lines(group, stream["logStreamName"])
+    create(local_aws, container, "empty-prefix", prefix="nothing/")
+    status, reason = settled(local_aws, "empty-prefix")
+    assert (status, "there is nothing under" in reason) == ("Failed", True)
 
 
 def test_describe_shows_pools_by_priority_and_the_image(local_aws: LocalAws, endpoint: str) -> None:

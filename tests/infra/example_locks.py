@@ -10,9 +10,9 @@ from pathlib import Path
 
 from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
-from semif.lock import ArchivedModel, BuiltImage, Lock, PublishedImage, registry_of, write_lock
+from semif.lock import BuiltImage, Lock, PublishedImage, registry_of, write_lock
+from semif.locked_model import ArchivedModel, HubModel, UnpackedModel
 from semif.pins import ImageRef
-from semif.presets import load_preset
 from semif.regional_image import regional_image
 
 LOCKS = Path(__file__).parent / "locks"
@@ -23,21 +23,28 @@ REGION = "eu-central-1"
 def example_lock(environment: Environment) -> Lock:
     """The lock that builds of this checkout might have left for `environment`."""
     account, region = environment.account or ACCOUNT, environment.region or REGION
-    manifest_sha256 = load_preset(environment.model.preset).manifest().sha256
     return Lock(
         environment=environment.name,
         kind=environment.kind,
         account=account,
         region=region,
         image=_image(environment, account, region),
-        model=ArchivedModel(
-            preset=environment.model.preset,
-            manifest_sha256=manifest_sha256,
-            s3_uri=f"s3://semif-{environment.name}-example/models/{manifest_sha256}/model.tar.gz",
-            archive_sha256=_hash("archive"),
-            format="tar.gz",
-        ),
+        model=_model(environment),
         example=True,
+    )
+
+
+def _model(environment: Environment) -> ArchivedModel | UnpackedModel | HubModel:
+    table, preset = environment.model, environment.preset
+    if preset is None:
+        return HubModel(hf_repo=table.hf_repo, hf_file=table.hf_file, revision=table.revision)
+    manifest_sha256 = preset.manifest().sha256
+    place = f"s3://semif-{environment.name}-example/models/{manifest_sha256}"
+    pins = {"preset": preset.name, "manifest_sha256": manifest_sha256}
+    if table.format == "prefix":
+        return UnpackedModel(**pins, s3_uri=f"{place}/files/", format="prefix")
+    return ArchivedModel(
+        **pins, s3_uri=f"{place}/model.tar.gz", archive_sha256=_hash("archive"), format="tar.gz"
     )
 
 

@@ -51,7 +51,16 @@ def test_the_model_is_what_the_lock_pins(
     lock = example_lock(environment)
     model = only(endpoint, "AWS::SageMaker::Model")["Properties"]
     assert model["PrimaryContainer"]["Image"] == lock.image_uri
-    assert model["PrimaryContainer"]["ModelDataUrl"] == lock.model.s3_uri
+    if environment.model.format == "prefix":
+        assert "ModelDataUrl" not in model["PrimaryContainer"]
+        assert model["PrimaryContainer"]["ModelDataSource"]["S3DataSource"] == {
+            "CompressionType": "None",
+            "S3DataType": "S3Prefix",
+            "S3Uri": lock.model.address,
+        }
+        assert lock.model.address.endswith("/files/")
+    else:
+        assert model["PrimaryContainer"]["ModelDataUrl"] == lock.model.address
     variables = model["PrimaryContainer"].get("Environment", {})
     if environment.kind == "text":
         assert variables == environment.container_variables

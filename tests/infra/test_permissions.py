@@ -21,7 +21,7 @@ ANY_RESOURCE = {
 EC2_DESCRIBES = {"DhcpOptions", "NetworkInterfaces", "SecurityGroups", "Subnets", "Vpcs"}
 ANY_RESOURCE |= {f"ec2:Describe{what}": "EC2's Describe actions have no resource" for what in EC2_DESCRIBES}
 NEEDS_CONDITION = {"sts:GetServiceBearerToken", "cloudwatch:PutMetricData"}
-ENDINGS_IN_A_WILDCARD = ("/sources/*", "/models/*", ":log-stream:*", ":network-interface/*")
+ENDINGS_IN_A_WILDCARD = ("/sources/*", "/models/*", "/files/*", ":log-stream:*", ":network-interface/*")
 
 
 def statements(template: dict[str, Any]) -> Iterator[dict[str, Any]]:

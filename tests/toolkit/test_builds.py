@@ -23,7 +23,7 @@ from semif.builds.sources import IMAGE_SOURCES, pack_sources
 from semif.environment import load_environment
 from semif.errors import SemifError
 from semif.lock import LOCAL_ACCOUNT, BuiltImage, Lock, PublishedImage, UnbuiltImage, read_lock
-from semif.packaging.publish import ARCHIVE_METADATA, MANIFEST_METADATA
+from semif.packaging.publish import CONTENT_METADATA, MANIFEST_METADATA
 from semif.presets import load_preset
 from semif.project import project_root
 from semif.regional_image import regional_image
@@ -123,6 +123,7 @@ def failed_phase(phase: str, code: str, message: str) -> dict[str, Any]:
 
 
 def expect_start(codebuild: Stubber, name: str, variable: str, value: str) -> None:
+    variables = {variable: value} if name == "image" else {"MODEL_FORMAT": "tar.gz", variable: value}
     codebuild.add_response(
         "start_build",
         {"build": {"id": f"{name}-project:1"}},
@@ -130,7 +131,9 @@ def expect_start(codebuild: Stubber, name: str, variable: str, value: str) -> No
             "projectName": f"{name}-project",
             "sourceTypeOverride": "S3",
             "sourceLocationOverride": f"{BUCKET}/sources/{value}.zip" if name == "image" else ANY,
-            "environmentVariablesOverride": [{"name": variable, "value": value, "type": "PLAINTEXT"}],
+            "environmentVariablesOverride": [
+                {"name": key, "value": given, "type": "PLAINTEXT"} for key, given in variables.items()
+            ],
         },
     )
 
@@ -175,7 +178,7 @@ def test_an_archive_that_is_published_is_not_built_again(
     exported = model_exports()
     metadata = {
         MANIFEST_METADATA: exported["MODEL_MANIFEST_SHA256"],
-        ARCHIVE_METADATA: exported["MODEL_ARCHIVE_SHA256"],
+        CONTENT_METADATA: exported["MODEL_ARCHIVE_SHA256"],
     }
     key = exported["MODEL_S3_URI"].removeprefix(f"s3://{BUCKET}/")
     aws.s3.put_object(Bucket=BUCKET, Key=key, Body=b"", Metadata=metadata)

@@ -273,7 +273,7 @@ def model_build(
     )
     (interpreter / "python").chmod(0o755)
     (interpreter / "stand-in").rename(interpreter / "python-stand-in")
-    environment = {"MODEL_BUCKET": "bucket", "PRESET": "embedded"}
+    environment = {"MODEL_BUCKET": "bucket", "PRESET": "embedded", "MODEL_FORMAT": "tar.gz"}
     return codebuild.run("buildspec.model.yml", environment, {"model build": result}, fail_at)
 
 
@@ -289,7 +289,7 @@ def test_a_model_is_packed_and_its_pins_exported(codebuild: CodeBuild) -> None:
     venv, pip, build = outcome.commands("python3") + outcome.commands("python-stand-in")
     assert venv == "-m venv .venv"
     assert "--require-hashes" in pip
-    assert build == "-m semif model build embedded --output s3://bucket/models --json"
+    assert build == "-m semif model build embedded --format tar.gz --output s3://bucket/models --json"
 
 
 def test_every_failing_command_fails_the_model_build(codebuild: CodeBuild) -> None:

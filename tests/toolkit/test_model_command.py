@@ -85,7 +85,7 @@ def test_failures_are_one_line_and_leave_nothing(project: Path, preset: str, tol
     [
         ("models/small.toml", "models/small.toml is a file or lies in one, a folder is needed"),
         ("models/small.toml/below", "models/small.toml/below is a file or lies in one, a folder is needed"),
-        ("", "'' is no place for an archive"),
+        ("", "'' is no place for a model"),
     ],
 )
 def test_an_output_that_cannot_be_a_folder_is_told(project: Path, output: str, told: str) -> None:

@@ -12,8 +12,8 @@ from moto import mock_aws
 
 from semif.aws import Aws
 from semif.errors import SemifError
-from semif.packaging.archive import Archive
 from semif.packaging.build import build_model
+from semif.packaging.hashed_file import HashedFile
 from semif.packaging.publish import TRANSFER, find_published, publish
 from semif.s3 import S3Uri
 from tests.toolkit.small_models import files_below, preset_of
@@ -37,9 +37,9 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> "Iterator[S3Client]":
         yield client
 
 
-def archive_of(path: Path, data: bytes) -> Archive:
+def archive_of(path: Path, data: bytes) -> HashedFile:
     path.write_bytes(data)
-    return Archive(path, len(data), hashlib.sha256(data).hexdigest())
+    return HashedFile(path, len(data), hashlib.sha256(data).hexdigest())
 
 
 def versions(s3: "S3Client") -> int:
@@ -130,7 +130,7 @@ def test_one_spoiled_byte_is_found_and_removed(s3: "S3Client", tmp_path: Path) -
     def replace(**_: Any) -> None:
         if spoiled:
             s3.meta.events.unregister("before-call.s3.HeadObject", replace)
-            metadata = {"semif-archive-sha256": archive.sha256, "semif-manifest-sha256": MANIFEST}
+            metadata = {"semif-sha256": archive.sha256, "semif-manifest-sha256": MANIFEST}
             s3.put_object(Bucket="models", Key=URI.key, Body=b"archivE", Metadata=metadata)
 
     s3.meta.events.register("before-call.s3.HeadObject", replace)

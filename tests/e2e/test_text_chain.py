@@ -1,0 +1,68 @@
+"""A text environment through the real command line: built, hosted by llama-server, asked, and gone."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from semif import local
+from semif.lock import read_lock
+from semif.locked_model import UnpackedModel
+from tests.e2e.test_chain import copy_project, semif
+
+ASK = ("ask", "demo-text", "--local", "--max-tokens", "8", "--temperature", "0")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy of the project in which `semif deploy demo-text --local` has passed."""
+    project = copy_project(tmp_path_factory.mktemp("text-chain"))
+    try:
+        deployed = semif(project, "deploy", "demo-text", "--local")
+        assert deployed.returncode == 0, deployed.stderr
+        assert deployed.stdout.endswith('  semif ask demo-text --local "Which colour is the sky?"\n')
+        yield project
+    finally:
+        local.stop_server(project)
+
+
+def test_the_lock_pins_files_and_the_endpoint_runs_them(project: Path) -> None:
+    lock = read_lock(local.lock_path(project, "demo-text"))
+    assert isinstance(lock.model, UnpackedModel)
+    status = semif(project, "status", "demo-text", "--local", "--json")
+    told = json.loads(status.stdout)
+    assert (status.returncode, told["problems"]) == (0, [])
+    assert told["endpoint"]["model_data"] == lock.model.address
+
+
+def test_it_is_asked_in_every_way(project: Path) -> None:
+    question = "Which colour is the sky?"
+    plain = semif(project, *ASK, question)
+    assert plain.returncode == 0, plain.stderr
+    streamed = semif(project, *ASK, "--stream", question)
+    from_input = semif(project, *ASK, text=question)
+    assert plain.stdout == streamed.stdout == from_input.stdout
+    assert plain.stdout.strip()
+    reply = json.loads(semif(project, *ASK, "--json", question).stdout)
+    assert reply["choices"][0]["message"]["content"] == plain.stdout.removesuffix("\n")
+
+
+def test_what_is_no_question_is_refused_in_a_line(project: Path) -> None:
+    for arguments, said in (
+        ((*ASK, " "), "the message is empty"),
+        ((*ASK[:-4], "word " * 4000), "the container answered 400: "),
+    ):
+        refused = semif(project, *arguments)
+        assert refused.returncode == 1
+        assert refused.stderr.startswith(f"semif: {said}")
+        assert refused.stderr.count("\n") == 1
+
+
+def test_destroy_leaves_nothing(project: Path) -> None:
+    destroyed = semif(project, "destroy", "demo-text", "--local", "--yes", "--json")
+    assert json.loads(destroyed.stdout)["deleted"] == [
+        "Semif-demo-text-Endpoint",
+        "Semif-demo-text-Artifacts",
+    ]
+    assert local.find_server(project) is None
