@@ -49,6 +49,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "encrypted": row % 2 == 0,
             "retained": row // 2 % 2 == 0,
             "bounded": (row // 3 + row) % 3 == 0,
+            "uncompressed": (row // 6 + row % 3) % 2 == 0,
         }
         found[f"{path}-{network}"] = case
     return found
@@ -60,7 +61,9 @@ def environment_file(case: dict[str, Any]) -> str:
     parts = [
         f'kind = "{kind}"\nremoval = "{"retain" if case["retained"] else "destroy"}"\n',
         f'permissions_boundary = "{BOUNDARY}"\n[tags]\nteam = "decisions"\n' if case["bounded"] else "",
-        f'[model]\npreset = "embedded"\n[endpoint]\n{place}\n',
+        '[model]\npreset = "embedded"\n',
+        'format = "prefix"\n' if case["uncompressed"] else "",
+        f"[endpoint]\n{place}\n",
         NETWORKS[case["network"]],
         ENCRYPTION if case["encrypted"] else "",
     ]

@@ -53,7 +53,14 @@ def write(project: Path, name: str, text: str) -> None:
 
 def case(path: str, network: str = "none", *, encrypted: bool = False) -> str:
     text: str = MATRIX["environment_file"](
-        {"path": path, "network": network, "encrypted": encrypted, "retained": False, "bounded": False}
+        {
+            "path": path,
+            "network": network,
+            "encrypted": encrypted,
+            "retained": False,
+            "bounded": False,
+            "uncompressed": False,
+        }
     )
     return text
 

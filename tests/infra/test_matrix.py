@@ -22,7 +22,7 @@ def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def test_any_two_settings_meet() -> None:
-    settings = ("path", "network", "encrypted", "retained", "bounded")
+    settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed")
     for one, other in combinations(settings, 2):
         wanted = product({case[one] for case in CASES.values()}, {case[other] for case in CASES.values()})
         assert set(wanted) == {(case[one], case[other]) for case in CASES.values()}, (one, other)
@@ -79,6 +79,20 @@ def test_the_container_is_isolated_and_placed_where_the_file_says(
     assert "SecurityGroupIngress" not in group
     (egress,) = group["SecurityGroupEgress"]
     assert (egress["IpProtocol"], egress["FromPort"], egress["ToPort"]) == ("tcp", 443, 443)
+
+
+@every_case
+def test_the_models_data_is_an_archive_or_a_prefix(matrix: dict[str, Templates], name: str) -> None:
+    (model,) = of_type(matrix[name]["Endpoint"], "AWS::SageMaker::Model")
+    container = model["PrimaryContainer"]
+    if not CASES[name]["uncompressed"]:
+        assert container["ModelDataUrl"].endswith("/model.tar.gz")
+        assert "ModelDataSource" not in container
+        return
+    assert "ModelDataUrl" not in container
+    source = container["ModelDataSource"]["S3DataSource"]
+    assert (source["CompressionType"], source["S3DataType"]) == ("None", "S3Prefix")
+    assert source["S3Uri"].endswith("/")
 
 
 @every_case
