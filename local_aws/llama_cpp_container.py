@@ -100,7 +100,11 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name: self.headers[name] for name in ("Content-Type", "Accept") if name in self.headers}
         try:
             connection.request(self.command, ROUTES.get(self.path, self.path), body, headers)
-            self._relay(connection.getresponse())
+            reply = connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            self._answer(502, "text/plain", f"llama-server does not answer: {error}\n".encode())
+        else:
+            self._relay(reply)
         finally:
             connection.close()
 

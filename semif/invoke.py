@@ -109,6 +109,8 @@ def invoke_endpoint_streaming(aws: Aws, endpoint: str, body: bytes) -> Iterator[
         except ClientError as error:
             if (refusal := _container_error(error)) is None:
                 raise
+        except urllib3.exceptions.HTTPError as error:  # while the blocks come, botocore lets them through
+            raise SemifError(f"{endpoint} {_failure(error)} while it answered; ask again") from None
     raise refusal
 
 

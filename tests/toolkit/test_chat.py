@@ -98,8 +98,8 @@ def test_the_containers_own_refusal_comes_through() -> None:
         ask(refuse)
 
 
-def streamed(blocks: list[bytes]) -> list[str]:
-    """What `stream` makes of the blocks in which SageMaker passes a container's reply on."""
+def streamed(blocks: list[bytes], *, broken: bool = False) -> list[str]:
+    """What `stream` makes of blocks from SageMaker; a `broken` connection lacks the last byte."""
     part = {":message-type": "event", ":event-type": "PayloadPart"}
 
     class SageMaker(BaseHTTPRequestHandler):
@@ -107,8 +107,12 @@ def streamed(blocks: list[bytes]) -> list[str]:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(200)
             self.send_header("Content-Type", "application/vnd.amazon.eventstream")
+            frames = b"".join(event_frame(part, block) for block in blocks)
+            if broken:
+                frames = b"%x\r\n" % (len(frames) + 1) + frames
+                self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            self.wfile.write(b"".join(event_frame(part, block) for block in blocks))
+            self.wfile.write(frames)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -156,6 +160,11 @@ def test_a_stream_that_is_no_completion_is_a_failure_of_one_line(raw: bytes, sai
     with pytest.raises(SemifError, match=said) as caught:
         streamed([raw])
     assert "\n" not in str(caught.value)
+
+
+def test_a_connection_that_breaks_off_is_told_in_one_line() -> None:
+    with pytest.raises(SemifError, match="semif-text broke the connection off while it answered; ask again"):
+        streamed([chunk("Blue")], broken=True)
 
 
 def test_a_request_holds_what_was_asked_for_and_no_more() -> None:
