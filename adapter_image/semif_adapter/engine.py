@@ -4,16 +4,12 @@ One thread only, but for `prepare`, `abandon` and `moved_at`. All prompts, those
 too, start from the prefix cache.
 """
 
-import hashlib
-import json
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from time import perf_counter
 
-import numpy as np
-
+from semif_adapter.answering import Answering
 from semif_adapter.batched import BatchedPrompts
 from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.contract import (
@@ -21,9 +17,6 @@ from semif_adapter.contract import (
     Mode,
     ModelInfo,
     Readout,
-    Result,
-    ResultTiming,
-    SharedTiming,
 )
 from semif_adapter.cpu import usable_cpus
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
@@ -36,17 +29,14 @@ from semif_adapter.model_files import ModelFile, find_model
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
 from semif_adapter.prompts import Prompts
 from semif_adapter.question import OptionText, Question
-from semif_adapter.readout import Numbers, count_decoded, find_labels, read_letters, softmax
+from semif_adapter.readout import find_labels
 from semif_adapter.runner import Run, Runner
 from semif_adapter.scoring import Answer, Prepared
 from semif_adapter.settings import Settings
-from semif_adapter.steps import Steps, complete
-from semif_adapter.task import Task, TaskMaker, count_tokens, shared_prefix
+from semif_adapter.steps import complete
+from semif_adapter.task import TaskMaker, shared_prefix
 
 logger = logging.getLogger(__name__)
-
-PRIORS_KEPT = 1024
-"""Schemas whose empty-state answers the text readout remembers; at most 2 kB each."""
 
 _WARM_UP = Question(
     id="warm-up",
@@ -72,7 +62,8 @@ class Engine:
         with ExitStack() as opened:
             model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
             self._limit = min(settings.context_tokens, model.trained_context)
-            states = MAX_STATE_BYTES if model.has_recurrent_layers else 0
+            mode = _mode(settings, model)
+            states = MAX_STATE_BYTES if model.has_recurrent_layers and mode == "invariant" else 0
             if not settings.gpu_layers:
                 check_memory(file.size, cache_bytes(model.metadata, self._limit * settings.streams) + states)
             source = model.chat_template if spec.template == "chat" else None
@@ -84,10 +75,6 @@ class Engine:
             }
             writers = {name: PromptWriter(model, template, name) for name, template in templates.items()}
             labels = find_labels(model, templates["letters"]) if readout == "letters" else ()
-            self._tasks = TaskMaker(writers, labels, self._limit)
-            mode = (
-                settings.mode if settings.mode != "auto" else "batched" if model.gpu_layers else "invariant"
-            )
             memory = {"streams": settings.streams, "context_tokens": self._limit, "threads": threads}
             self._prompts: Prompts = (
                 BatchedPrompts(model, **memory)
@@ -107,7 +94,7 @@ class Engine:
                 forget=self._forget,
             )
             """Runs the forward passes; `advance` lets it choose whose."""
-            self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
+            self._answering = Answering(TaskMaker(writers, labels, self._limit), self._prompts, self.info)
             tokens = self.prepare([_WARM_UP], "schema-first").tokens
             started = perf_counter()
             self.prove()
@@ -156,14 +143,7 @@ class Engine:
         Safe from any thread. Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError
         (with counts).
         """
-        groups = self._tasks.make(questions, layout)
-        tokens = count_tokens(groups, can_cut=self._prompts.can_cut)
-        priors = {_prior_key(task, layout): task for tasks in groups for task in tasks if task.continuations}
-        for key, task in priors.items():
-            if key not in self._priors:
-                tokens += self._tasks.without_state(task, layout).length
-                tokens += count_decoded(task.continuations, can_cut=self._prompts.can_cut)
-        return Prepared(questions, layout, groups, tokens)
+        return self._answering.prepare(questions, layout)
 
     def begin(self, prepared: Prepared) -> Run[Answer]:
         """Give a request its place among those that `advance` works on."""
@@ -171,7 +151,7 @@ class Engine:
         for tasks in prepared.groups:
             shared = shared_prefix(tasks)
             cached += sum(map(len, shared)) - self._prompts.missing(shared)
-        run = Run(lambda run: self._steps(prepared, run.clock), prepared.tokens - cached)
+        run = self._run(prepared, prepared.tokens - cached)
         self.runner.add(run)
         return run
 
@@ -189,109 +169,28 @@ class Engine:
         Raises as `prepare` does, and EngineError (a failed forward pass, logits that are not finite).
         """
         prepared = self.prepare(questions, layout)
-        run = Run(lambda run: self._steps(prepared, run.clock), prepared.tokens)
+        run = self._run(prepared, prepared.tokens)
         self.runner.finish(run)
         if run.result is None:
             assert run.failure is not None
             raise run.failure
         return run.result
 
+    def _run(self, prepared: Prepared, tokens: int) -> Run[Answer]:
+        return Run(lambda run: self._answering.steps(prepared, run.clock), tokens)
+
     def _forget(self) -> None:
         """Leave nothing of what was computed."""
         self._prompts.context.reset()
         self._prompts.drop()
-        self._priors.clear()
-
-    def _steps(self, prepared: Prepared, clock: Callable[[], float]) -> Steps[Answer]:
-        """The way to the answer; `clock` tells the seconds that were spent on it."""
-        began = clock()
-        results: dict[int, Result] = {}
-        prefix_tokens, prefix_computed, prefill_seconds, suffix_seconds = 0, 0, 0.0, 0.0
-        for tasks in prepared.groups:
-            shared = shared_prefix(tasks)
-            with self._prompts.keeping(shared):
-                prefill_began = clock()
-                computed = yield from self._prompts.prefill(shared)
-                suffix_began = clock()
-                # What the prefix took counts for the first task, the others find it.
-                answers = yield from self._prompts.join(
-                    [
-                        self._answer(task, prepared.layout, computed if task is tasks[0] else 0, clock)
-                        for task in tasks
-                    ]
-                )
-            results |= {task.index: answer for task, answer in zip(tasks, answers, strict=True)}
-            prefill_seconds += suffix_began - prefill_began
-            suffix_seconds += clock() - suffix_began
-            prefix_tokens += sum(map(len, shared))
-            prefix_computed += computed
-        ordered = [results[index] for index in range(len(results))]
-        return ordered, SharedTiming(
-            batch_size=len(ordered),
-            prefix_tokens=prefix_tokens,
-            prefix_cached_tokens=prefix_tokens - prefix_computed,
-            prefill_seconds=prefill_seconds,
-            suffix_forward_seconds=suffix_seconds,
-            total_seconds=clock() - began,
-        )
-
-    def _answer(self, task: Task, layout: Layout, computed: int, clock: Callable[[], float]) -> Steps[Result]:
-        """Run one task, for which `computed` tokens of its first prompt were computed already."""
-        began = clock()
-        # First, since it would take the task's own tokens off the stream that has its schema.
-        prior = (yield from self._prior(task, layout)) if task.readout == "text" else 0.0
-        suffix_began = clock()
-        readings = yield from self._prompts.join(
-            [self._prompts.read(prompt.segments, task.continuations) for prompt in task.prompts]
-        )
-        suffix_seconds = clock() - suffix_began
-        masses: list[float] = []
-        if task.readout == "letters":
-            listed = [read_letters(reading.row, task.labels) for reading in readings]
-            values = [np.roll(logits, turn) for turn, (logits, _) in enumerate(listed)]
-            masses = [mass for _, mass in listed]
-        else:
-            values = [reading.values for reading in readings]
-        logits = np.mean(values, axis=0) - prior
-        input_tokens = sum(prompt.length for prompt in task.prompts)
-        computed += sum(reading.computed for reading in readings)
-        return Result(
-            id=task.question.id,
-            option_ids=tuple(option.id for option in task.question.options),
-            probabilities=tuple(softmax(logits).tolist()),
-            option_logits=tuple(logits.tolist()),
-            allowed_token_mass=sum(masses) / len(masses) if masses else None,
-            input_tokens=input_tokens,
-            # What another request took from the cache in between was computed twice.
-            cached_tokens=max(0, input_tokens - computed),
-            prompt_version=task.prompts[0].version,
-            prompt_sha256=task.prompts[0].sha256,
-            readout=task.readout,
-            timing=ResultTiming(
-                suffix_forward_seconds=suffix_seconds,
-                total_seconds=clock() - began,
-                rotations=len(task.prompts),
-            ),
-            model=self.info,
-        )
-
-    def _prior(self, task: Task, layout: Layout) -> Steps[Numbers]:
-        """What the options' words get from the question alone, with no state; computed once per schema."""
-        key = _prior_key(task, layout)
-        if key in self._priors:
-            self._priors.move_to_end(key)
-            return self._priors[key]
-        prompt = self._tasks.without_state(task, layout)
-        reading = yield from self._prompts.read(prompt.segments, task.continuations)
-        self._priors[key] = reading.values
-        if len(self._priors) > PRIORS_KEPT:
-            self._priors.popitem(last=False)
-        return reading.values
+        self._answering.forget()
 
 
-def _prior_key(task: Task, layout: Layout) -> bytes:
-    schema = [layout, task.question.text, *(option.spoken for option in task.question.options)]
-    return hashlib.sha256(json.dumps(schema).encode()).digest()
+def _mode(settings: Settings, model: Model) -> Mode:
+    """What the settings say, or what suits the device."""
+    if settings.mode != "auto":
+        return settings.mode
+    return "batched" if model.gpu_layers else "invariant"
 
 
 def _info(

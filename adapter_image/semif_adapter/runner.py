@@ -149,12 +149,13 @@ class Runner(Generic[T]):
             if run.abandoned:
                 self._end(run, AbandonedError("the computation was abandoned"))
                 return True
-            if not run.waiting and not self._resume(run):
+            if not run.waiting and (not self._resume(run) or run.ended):
                 return True
             for part in run.waiting:
-                tokens, rows = tokens + len(part.tokens), rows + part.wanted
-                if taken and (tokens > self._context.batch_tokens or rows > ROWS_AT_ONCE):
+                more_tokens, more_rows = tokens + len(part.tokens), rows + part.wanted
+                if taken and (more_tokens > self._context.batch_tokens or more_rows > ROWS_AT_ONCE):
                     break
+                tokens, rows = more_tokens, more_rows
                 taken.setdefault(run, []).append(part)
                 if not self._shares_passes:
                     self._compute(taken)

@@ -43,7 +43,7 @@ def make_job(engine: Engine, case: Case) -> Job:
     questions = [to_questions(_request(case, decisions))[0] for decisions in case.requests]
     prompts = []
     for asked in questions:
-        tasks = [task for group in engine._tasks.make(asked, case.layout) for task in group]
+        tasks = [task for group in engine.prepare(asked, case.layout).groups for task in group]
         prompts.append(tuple(task.prompts[0].segments for task in tasks))
     return Job(case, tuple(questions), tuple(prompts))
 

@@ -23,7 +23,7 @@ from semif_adapter.runner import Run, Runner
 from semif_adapter.scoring import Answer, Prepared, ScoringEngine
 from semif_adapter.server import listen
 from semif_adapter.settings import Settings
-from semif_adapter.steps import Steps
+from semif_adapter.steps import Steps, forward
 from semif_adapter.worker import Worker
 
 INFO = ModelInfo(
@@ -43,18 +43,26 @@ INFO = ModelInfo(
 )
 
 
+TURN = 512
+
+
 class ScriptedContext:
     """Forward passes that take as long as the script says."""
 
     batch_tokens = 2048
 
     def __init__(self, before: Callable[[Sequence[Question]], None]) -> None:
-        self.asked: Sequence[Question] = ()
+        self.requests: list[Sequence[Question]] = []
+        """By sequence: each request has one."""
+        self.passes: list[Sequence[Question]] = []
+        """Whose passes were run, in order."""
         self.abandoned = threading.Event()
         self._before = before
 
     def run(self, passes: Sequence[Pass]) -> list[Rows]:
-        self._before(self.asked)
+        for part in passes:
+            self.passes.append(self.requests[part.sequence])
+            self._before(self.requests[part.sequence])
         return [np.zeros((0, 1), np.float32) for _ in passes]
 
     def stop(self) -> None:
@@ -67,7 +75,7 @@ class ScriptedContext:
 class ScriptedEngine:
     """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN.
 
-    Each request is one forward pass; the turns are the engine's own.
+    Its forward passes have `TURN` tokens at most; the turns are the engine's own.
     """
 
     info = INFO
@@ -79,26 +87,27 @@ class ScriptedEngine:
         before: Callable[[Sequence[Question]], None] = lambda _: None,
         logit: float = 1.0,
         *,
-        tokens: int = 1,
+        tokens: int | Callable[[Sequence[Question]], int] = 1,
         tokens_per_second: float = 1000.0,
         prove: Callable[[], None] = lambda: None,
     ) -> None:
-        """`tokens` is what each request counts for, `prove` what the engine does after a fault."""
+        """`tokens` is what each request takes, `prove` what the engine does after a fault."""
         self.calls: list[tuple[Sequence[Question], Layout]] = []
         self.closed = False
         self.tokens_per_second = tokens_per_second
         self.prove = prove
-        self._tokens = tokens
+        self._tokens = tokens if callable(tokens) else lambda _: tokens
         self._logit = logit
         context: Any = ScriptedContext(before)
         self.abandoned: threading.Event = context.abandoned
-        self._context = context
-        self._runner = Runner[Answer](context, turn_tokens=512, shares_passes=False, forget=lambda: None)
+        self.passes: list[Sequence[Question]] = context.passes
+        self._requests: list[Sequence[Question]] = context.requests
+        self._runner = Runner[Answer](context, turn_tokens=TURN, shares_passes=False, forget=lambda: None)
         self.advance = self._runner.advance
         self.abandon = self._runner.abandon
 
     def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
-        return Prepared(questions, layout, (), self._tokens)
+        return Prepared(questions, layout, (), self._tokens(questions))
 
     def begin(self, prepared: Prepared) -> Run[Answer]:
         run = Run(lambda _: self._steps(prepared), prepared.tokens)
@@ -107,8 +116,8 @@ class ScriptedEngine:
 
     def _steps(self, prepared: Prepared) -> Steps[Answer]:
         self.calls.append((prepared.questions, prepared.layout))
-        self._context.asked = prepared.questions
-        yield [Pass(0, 0, np.zeros(prepared.tokens, np.int32))]
+        self._requests.append(prepared.questions)
+        yield from forward(len(self._requests) - 1, 0, np.zeros(prepared.tokens, np.int32), 0, TURN)
         timing = SharedTiming(
             batch_size=len(prepared.questions),
             prefix_tokens=1,

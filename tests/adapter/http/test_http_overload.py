@@ -109,6 +109,24 @@ def test_a_queue_full_of_tokens_refuses_more(
     assert running.result().status == 200
 
 
+def test_a_short_request_need_not_wait_for_a_long_one_to_end(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    """The long one takes four forward passes; the short one comes in the middle of the first."""
+    server = start_server(scripted(gate, tokens=lambda asked: 2000 if asked[0].id == "long" else 10))
+    long = run_one(server, gate, callers, decision | {"id": "long"})
+    short = callers.submit(server.ask, {"decision": decision | {"id": "short"}})
+    wait_until(server, lambda: server.worker.admission.queued == 1)
+    gate.open()
+    assert [long.result().status, short.result().status] == [200, 200]
+    ids = [questions[0].id for questions in server.engine.passes]
+    assert ids == ["long", "short", "long", "long", "long"]
+
+
 def test_a_deadline_ends_both_the_waiting_and_the_working(
     start_server: StartServer,
     scripted: Any,
