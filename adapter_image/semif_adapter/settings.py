@@ -54,7 +54,7 @@ class Settings(BaseModel):
         "auto: batched where layers are on a GPU",
     )
     turn_tokens: Annotated[int, Field(ge=1, le=16_777_216)] = Field(
-        512,
+        256,
         description="tokens that a long prompt computes before short ones, of no more tokens, go in between",
     )
     max_body_bytes: Annotated[int, Field(ge=1024, le=6_291_456)] = Field(
