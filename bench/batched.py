@@ -99,17 +99,18 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="put the table into docs/")
     arguments = parser.parse_args()
     lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    print("\n".join(lines), flush=True)
     try:
         for model in arguments.model or MODELS:
             for readout in READOUTS:
                 found = compare(model, readout, arguments.rounds, arguments.gpu_layers)
                 lines.append(found.row(f"{model}, {readout}"))
+                print(lines[-1], flush=True)
     except (SemifError, StartupError, OSError) as error:
         print(f"bench.batched: {error}", file=sys.stderr)
         return 1
-    table = "\n".join(lines)
-    print(table)
     if arguments.keep:
+        table = "\n".join(lines)
         command = " ".join(["python -m bench.batched", *sys.argv[1:]])
         keep_section("batched", f"Measured with `{command}`.\n\n{table}")
     return 0

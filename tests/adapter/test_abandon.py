@@ -78,3 +78,17 @@ def test_what_a_request_costs_is_known_before_it_runs(
         engine.prepare([one, other], "state-first").tokens
         == sum(result.input_tokens for result in results) - timing.prefix_tokens
     )
+
+
+def test_what_the_options_get_without_a_state_counts_until_it_is_known(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    engine = load_engine(tiny_gguf(), readout="text", context_tokens=2048)
+    asked = [question("The lamp is on.")]
+    before = engine.prepare(asked, "schema-first").tokens
+    [result], _ = engine.score(asked, "schema-first")
+    after = engine.prepare(asked, "schema-first").tokens
+
+    # A byte a token: of "yes" and "no" all but the last ones are decoded, with the state and without.
+    assert after == result.input_tokens + 3
+    assert before == 2 * after - len("The lamp is on.")
