@@ -14,12 +14,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 NODE_MAJOR_NEEDED := 22
 
-.PHONY: help setup demo test lint format synth serve bench fuzz load lock clean
+.PHONY: help system-deps image-test setup demo test lint format synth serve bench fuzz load lock clean
 
 help: ## Show this list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.python node_modules/.installed ## Install what the other targets need, and nothing twice.
+
+system-deps: ## Install what the image tests need from Debian's packages; takes root, or sudo.
+	@bash requirements/system-deps.sh
 
 $(VENV)/.python: requirements/dev.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "setup: there is no $(PYTHON) here; install Python 3.11 or newer, or name yours: make PYTHON=python3.12"; exit 1; }
@@ -51,6 +54,9 @@ demo: setup ## Pack, verify, deploy, host and ask the embedded model, on an AWS 
 
 test: setup ## Run all tests.
 	@$(BIN)/python -m pytest
+
+image-test: setup ## Build the image on this machine, start it as SageMaker does, ask it (needs system-deps, root).
+	@$(BIN)/python -m pytest tests/image
 
 lint: setup ## Check style, types, import directions and the Dockerfile.
 	@$(BIN)/ruff check .

@@ -14,12 +14,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from local_aws.api import Params
 from local_aws.buildspec import PHASES, Buildspec, BuildspecError, Phase, parse_buildspec
+from local_aws.container_engine import ContainerEngine, missing
 from local_aws.context import Context
 from local_aws.logs import LogStream
 from local_aws.processes import base_environment
 from local_aws.shell import BuildShell
 
-NO_CONTAINER_ENGINE = "not built: no container engine on this machine"
+NO_CONTAINER_ENGINE = "not built: no container engine on this machine, it lacks "
 PASSED_ON = (
     "http_proxy",
     "https_proxy",
@@ -44,8 +45,11 @@ class PhaseFailedError(Exception):
 class Build:
     """A build in a thread of its own. `project` is the project's name, `describe` tells how far it is."""
 
-    def __init__(self, context: Context, project: Params, number: uuid.UUID, count: int) -> None:
+    def __init__(
+        self, context: Context, engine: ContainerEngine, project: Params, number: uuid.UUID, count: int
+    ) -> None:
         self._context = context
+        self._engine = engine
         self._settings = project
         self.project: str = project["name"]
         self.id = f"{self.project}:{number}"
@@ -134,9 +138,10 @@ class Build:
 
     def _run_phases(self, folder: Path) -> None:
         self._enter("PROVISIONING")
-        if self._settings["environment"].get("privilegedMode"):
-            # CodeBuild needs privileged mode for Docker, and only projects that build images ask for it.
-            self._leave(PhaseFailedError("NO_CONTAINER_ENGINE", NO_CONTAINER_ENGINE))
+        try:
+            provided = self._provision()
+        except PhaseFailedError as error:
+            self._leave(error)
             return
         self._leave()
         self._enter("DOWNLOAD_SOURCE")
@@ -145,7 +150,7 @@ class Build:
         try:
             self._fetch_source(source)
             buildspec = self._read_buildspec(source)
-            environment = self._environment(buildspec, source) | {"TMPDIR": str(folder)}
+            environment = self._environment(buildspec, source) | {"TMPDIR": str(folder)} | provided
         except PhaseFailedError as error:
             self._leave(error)
             return
@@ -168,6 +173,17 @@ class Build:
             ]
         finally:
             shell.close()
+
+    def _provision(self) -> dict[str, str]:
+        """Variables for a build that makes images: only those ask for the privileged mode."""
+        if not self._settings["environment"].get("privilegedMode"):
+            return {}
+        if lacks := missing():
+            raise PhaseFailedError("NO_CONTAINER_ENGINE", NO_CONTAINER_ENGINE + " and ".join(lacks))
+        try:
+            return self._engine.environment()
+        except OSError as error:
+            raise PhaseFailedError("PROVISIONING_ERROR", str(error)) from error
 
     def _run_commands(self, shell: BuildShell, buildspec: Buildspec) -> None:
         """CodeBuild's transitions: a failed install or pre_build ends all, a failed build only itself."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from local_aws.api import ApiError, Operation, Params
 from local_aws.build import Build
+from local_aws.container_engine import ContainerEngine
 from local_aws.context import Context
 
 DEFAULT_TIMEOUT_MINUTES = 60
@@ -14,8 +15,9 @@ DEFAULT_TIMEOUT_MINUTES = 60
 class CodeBuild:
     """The operations of CodeBuild, under botocore's names and shapes."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, engine: ContainerEngine) -> None:
         self._context = context
+        self._engine = engine
         self._projects: dict[str, Params] = {}
         self._builds: dict[str, Build] = {}
         self._lock = threading.Lock()
@@ -73,7 +75,7 @@ class CodeBuild:
         project = self._project(params["projectName"])
         with self._lock:
             number = 1 + sum(build.project == project["name"] for build in self._builds.values())
-            build = Build(self._context, _with_overrides(project, params), uuid.uuid4(), number)
+            build = Build(self._context, self._engine, _with_overrides(project, params), uuid.uuid4(), number)
             self._builds[build.id] = build
         build.start()
         return {"build": build.describe()}

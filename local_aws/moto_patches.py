@@ -26,6 +26,8 @@ from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Stack
 from moto.codebuild.responses import CodeBuildResponse
 from moto.core.common_types import TYPE_RESPONSE
 from moto.core.responses import ActionResult, BaseResponse
+from moto.ecr.models import Repository, ecr_backends
+from moto.ecr.responses import ECRResponse
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket, PublicAccessBlock, s3_backends
 from moto.sagemaker.responses import SageMakerResponse
@@ -39,8 +41,9 @@ from local_aws.resources import Resource
 
 
 def serve_operations(context: Context, service: str, operations: Mapping[str, Operation]) -> None:
-    """Answer these operations of SageMaker or CodeBuild with ours; moto does the wire format."""
-    responses = {"sagemaker": SageMakerResponse, "codebuild": CodeBuildResponse}[service]
+    """Answer these operations of a service with ours; moto does the wire format."""
+    classes = {"codebuild": CodeBuildResponse, "ecr": ECRResponse, "sagemaker": SageMakerResponse}
+    responses = classes[service]
     for operation, implementation in operations.items():
         method = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation)[1:]
         setattr(responses, method, _handler(context, service, operation, implementation))
@@ -279,6 +282,24 @@ def complete_buckets() -> None:
 
     FakeBucket.create_from_cloudformation_json = classmethod(create_bucket)
     FakeBucket.delete_from_cloudformation_json = classmethod(delete_bucket)
+
+
+def complete_repositories() -> None:
+    """Delete a repository with its images where the template says so (EmptyOnDelete)."""
+    create = Repository.create_from_cloudformation_json.__func__
+
+    def create_repository(
+        cls: type[Repository], resource_name: str, cloudformation_json: Any, *where: str, **rest: str
+    ) -> Repository:
+        repository: Repository = create(cls, resource_name, cloudformation_json, *where, **rest)
+        repository.empty_on_delete = _truth(cloudformation_json["Properties"].get("EmptyOnDelete")) == "true"
+        return repository
+
+    def delete(self: Repository, account_id: str, region_name: str) -> None:
+        ecr_backends[account_id][region_name].delete_repository(self.name, force=self.empty_on_delete)
+
+    Repository.create_from_cloudformation_json = classmethod(create_repository)
+    Repository.delete = delete
 
 
 def _truth(value: object) -> str:

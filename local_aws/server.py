@@ -12,7 +12,9 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from local_aws import moto_patches
 from local_aws.codebuild import CodeBuild
+from local_aws.container_engine import ContainerEngine
 from local_aws.context import HOST, Context
+from local_aws.ecr import EcrLayers
 from local_aws.endpoints import SageMakerEndpoints
 from local_aws.resources import resource_classes
 from local_aws.sagemaker import SageMakerRecords
@@ -59,14 +61,17 @@ def extend_moto(context: Context) -> SageMakerEndpoints:
     """Put the extensions into moto, once per process; returns the endpoints that they host."""
     records = SageMakerRecords(context)
     endpoints = SageMakerEndpoints(context, records)
-    codebuild = CodeBuild(context)
+    engine = ContainerEngine(context)
+    codebuild = CodeBuild(context, engine)
     moto_patches.serve_operations(context, "sagemaker", records.operations() | endpoints.operations())
     moto_patches.serve_operations(context, "codebuild", codebuild.operations())
+    moto_patches.serve_operations(context, "ecr", EcrLayers(engine).operations())
     moto_patches.serve_invocations(context, endpoints)
     moto_patches.know_resources(resource_classes(context, records, endpoints, codebuild))
     moto_patches.run_stacks_in_the_background()
     moto_patches.fetch_templates_by_path()
     moto_patches.complete_buckets()
+    moto_patches.complete_repositories()
     moto_patches.enforce_no_policies()
     return endpoints
 

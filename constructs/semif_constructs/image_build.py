@@ -15,8 +15,9 @@ from semif_constructs.model_bucket import ModelBucket
 class ImageBuild(BuildProject):
     """Builds from `buildspec.yml`: FROM the pinned base, push under an immutable tag, read the digest back.
 
-    Docker needs the privileged mode, so the project's role may do the least that a build takes: read sources,
-    push to the one repository, get tokens for the registries.
+    The image's bill of materials and licences go to the bucket, under `images/`. Docker needs the privileged
+    mode, so the project's role may do the least that a build takes: read sources, push to the one repository,
+    store those two files, get tokens for the registries.
     """
 
     def __init__(
@@ -42,12 +43,19 @@ class ImageBuild(BuildProject):
             encryption_key=encryption_key,
             environment={
                 "BASE_IMAGE": str(base_image),
+                "MODEL_BUCKET": bucket.bucket.bucket_name,
                 "REPOSITORY_URI": repository.repository.repository_uri,
             },
             privileged=True,
             timeout_minutes=45,
         )
         repository.grant_push(self.role)
+        bucket.grant_store_image_records(self.role)
+        acknowledge_wildcard(
+            self,
+            bucket.images_arn,
+            "what is in an image is stored under the image's digest, which is not known before",
+        )
         self._grant_logins()
         if base_arn := repository_arn(self, base_image):
             grant_pull(self.role, base_arn)

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from semif_constructs.findings import acknowledge
 
+IMAGES_PREFIX = "images/"
 SOURCES_PREFIX = "sources/"
 MODELS_PREFIX = "models/"
 
@@ -70,6 +71,11 @@ class ModelBucket(Construct):
         return self.bucket.arn_for_objects(f"{SOURCES_PREFIX}*")
 
     @property
+    def images_arn(self) -> str:
+        """Pattern of the ARNs of what is stored about images."""
+        return self.bucket.arn_for_objects(f"{IMAGES_PREFIX}*")
+
+    @property
     def models_arn(self) -> str:
         """Pattern of the ARNs of the model archives."""
         return self.bucket.arn_for_objects(f"{MODELS_PREFIX}*")
@@ -88,6 +94,13 @@ class ModelBucket(Construct):
         )
         self._grant_key(grantee, "kms:Decrypt")
         return bucket.combine(objects)
+
+    def grant_store_image_records(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let a build store what is in an image, under `images/`."""
+        self._grant_key(grantee, "kms:GenerateDataKey")
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=["s3:PutObject"], resource_arns=[self.images_arn]
+        )
 
     def grant_publish_models(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a build look for archives under `models/`, upload new ones and read them back.

@@ -6,7 +6,14 @@ from pydantic import ValidationError
 
 from semif.base_images import base_image
 from semif.builds.codebuild import SUCCEEDED, Build, BuildError, follow, require_success, start_build
-from semif.builds.sources import IMAGE_SOURCES, MODEL_SOURCES, SourceZip, pack_sources, upload_sources
+from semif.builds.sources import (
+    IMAGE_SOURCES,
+    MODEL_SOURCES,
+    SourceZip,
+    pack_sources,
+    source_revision,
+    upload_sources,
+)
 from semif.environment_tables import ModelTable
 from semif.errors import problems_of
 from semif.lock import FORMS, Lock, PublishedImage, check_lock, write_lock
@@ -72,7 +79,8 @@ def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict
     """The lock's image part, and the model build, which has passed."""
     image_source = pack_sources(target.root, IMAGE_SOURCES)
     model_source = pack_sources(target.root, MODEL_SOURCES)
-    image = _start(target, stack, "image", image_source, {"SOURCE_SHA256": image_source.sha256})
+    variables = {"REVISION": source_revision(target.root), "SOURCE_SHA256": image_source.sha256}
+    image = _start(target, stack, "image", image_source, variables)
     model = _start_model(target, stack, model_source)
     follow(target.aws, [image, model], poll_seconds=target.poll_seconds, on_change=on_change)
     if target.local and image.reason_code == NO_CONTAINER_ENGINE:

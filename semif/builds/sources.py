@@ -5,6 +5,7 @@ A build's source hash names the image it makes, so a file that cannot change the
 
 import hashlib
 import io
+import subprocess
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 IMAGE_SOURCES = (
     "buildspec.yml",
     "adapter_image/Dockerfile",
-    "adapter_image/*.toml",
-    "adapter_image/*.txt",
+    "adapter_image/bill_of_materials.py",
+    "adapter_image/dlc.toml",
+    "adapter_image/requirements.txt",
     "adapter_image/semif_adapter/**/*.py",
     "adapter_image/semif_adapter/py.typed",
 )
@@ -75,6 +77,25 @@ def pack_sources(root: Path, globs: Sequence[str]) -> SourceZip:
             archive.writestr(info, files[name].read_bytes())
     data = buffer.getvalue()
     return SourceZip(data, hashlib.sha256(data).hexdigest())
+
+
+def source_revision(root: Path) -> str:
+    """The commit of the files under `root`, with `-changed` where they are not quite it; else `unrecorded`.
+
+    For people who look at an image: what it was made of is its source's hash.
+    """
+    try:
+        commit = _git(root, "rev-parse", "--verify", "HEAD")
+        return f"{commit}-changed" if _git(root, "status", "--porcelain", "--", ".") else commit
+    except (OSError, subprocess.SubprocessError):  # no git, or no repository
+        return "unrecorded"
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", root, *arguments], check=True, capture_output=True, text=True, timeout=30
+    )
+    return done.stdout.strip()
 
 
 def upload_sources(s3: "S3Client", bucket: str, source: SourceZip) -> None:

@@ -18,6 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_codebuild import CodeBuildClient
+    from mypy_boto3_ecr import ECRClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sagemaker import SageMakerClient
@@ -103,6 +104,10 @@ class LocalAws:
     @cached_property
     def codebuild(self) -> "CodeBuildClient":
         return self._session.client("codebuild", endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def ecr(self) -> "ECRClient":
+        return self._session.client("ecr", endpoint_url=self.endpoint_url)
 
     @cached_property
     def logs(self) -> "CloudWatchLogsClient":

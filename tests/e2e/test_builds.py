@@ -3,11 +3,13 @@
 import io
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import LocalAws
+from tests.e2e.conftest import LocalAws, start_local_aws
 
 if TYPE_CHECKING:
     from mypy_boto3_codebuild.type_defs import BuildTypeDef, EnvironmentVariableTypeDef
@@ -18,6 +20,13 @@ PROJECT = "toy"
 
 @pytest.fixture(scope="module", autouse=True)
 def project(local_aws: LocalAws) -> Iterator[None]:
+    """The project of `make_project` for the shared AWS."""
+    with make_project(local_aws):
+        yield
+
+
+@contextmanager
+def make_project(local_aws: LocalAws) -> Iterator[None]:
     """A project without privileges, and a bucket for sources."""
     local_aws.s3.create_bucket(Bucket=BUCKET)
     local_aws.codebuild.create_project(
@@ -191,13 +200,24 @@ phases:
     assert local_aws.s3.get_object(Bucket=BUCKET, Key="made")["Body"].read() == b"by the build"
 
 
-def test_an_image_build_is_reported_as_not_built(local_aws: LocalAws) -> None:
-    buildspec = "version: 0.2\nphases: {build: {commands: [echo never]}}\n"
-    build = finish(local_aws, start(local_aws, buildspec, privileged=True))
-    assert build["buildStatus"] == "FAILED"
-    failed = next(phase for phase in build["phases"] if phase.get("phaseStatus") == "FAILED")
-    assert failed["contexts"][0]["message"] == "not built: no container engine on this machine"
-    assert output(local_aws, build) == []
+def test_an_image_build_is_reported_as_not_built_where_nothing_can_build_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    aws = start_local_aws(tmp_path / "state")
+    with aws.process, make_project(aws):
+        buildspec = "version: 0.2\nphases: {build: {commands: [echo never]}}\n"
+        build = finish(aws, start(aws, buildspec, privileged=True))
+        assert build["buildStatus"] == "FAILED"
+        failed = next(phase for phase in build["phases"] if phase.get("phaseStatus") == "FAILED")
+        [context] = failed["contexts"]
+        assert context["statusCode"] == "NO_CONTAINER_ENGINE"
+        assert context["message"].startswith(
+            "not built: no container engine on this machine, it lacks buildah and docker-registry"
+        )
+        assert output(aws, build) == []
+        assert aws.process.stdin is not None
+        aws.process.stdin.close()
 
 
 @pytest.mark.parametrize(

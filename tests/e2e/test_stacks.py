@@ -217,6 +217,23 @@ def test_a_bucket_that_is_not_empty_stops_the_deletion_and_loses_nothing(local_a
     destroy(local_aws, "filled")
 
 
+@pytest.mark.parametrize("empty_on_delete", [True, False])
+def test_a_repository_goes_with_its_images_only_where_the_template_says_so(
+    local_aws: LocalAws, empty_on_delete: bool
+) -> None:
+    name = f"images-{empty_on_delete}".lower()
+    properties = {"RepositoryName": name, "EmptyOnDelete": empty_on_delete}
+    deploy(local_aws, name, {"Resources": {"Images": resource("AWS::ECR::Repository", properties)}})
+    manifest = {"schemaVersion": 2, "mediaType": "application/vnd.docker.distribution.manifest.v2+json"}
+    local_aws.ecr.put_image(repositoryName=name, imageManifest=json.dumps(manifest), imageTag="one")
+    if empty_on_delete:
+        destroy(local_aws, name)
+        return
+    local_aws.cloudformation.delete_stack(StackName=name)
+    assert status_when_settled(local_aws, name) == "DELETE_FAILED"
+    assert "still contains images" in reasons(local_aws, name)["Images"]
+
+
 def test_a_retained_resource_outlives_its_stack(local_aws: LocalAws) -> None:
     logs = resource("AWS::Logs::LogGroup", {"LogGroupName": "kept-lines"}, DeletionPolicy="Retain")
     deploy(local_aws, "retaining", {"Resources": {"Logs": logs}})

@@ -133,7 +133,7 @@ def test_projects_know_what_every_build_of_theirs_shares(artifacts: Template, na
         }
         for project in artifacts.find_resources("AWS::CodeBuild::Project").values()
     }
-    assert set(variables["buildspec.yml"]) == {"BASE_IMAGE", "REPOSITORY_URI"}
+    assert set(variables["buildspec.yml"]) == {"BASE_IMAGE", "MODEL_BUCKET", "REPOSITORY_URI"}
     assert set(variables["buildspec.model.yml"]) == {"MODEL_BUCKET"}
     assert variables["buildspec.yml"]["BASE_IMAGE"].startswith(
         "public.ecr.aws/deep-learning-containers/llama-cpp@sha256:"

@@ -21,7 +21,10 @@ ANY_RESOURCE = {
 EC2_DESCRIBES = {"DhcpOptions", "NetworkInterfaces", "SecurityGroups", "Subnets", "Vpcs"}
 ANY_RESOURCE |= {f"ec2:Describe{what}": "EC2's Describe actions have no resource" for what in EC2_DESCRIBES}
 NEEDS_CONDITION = {"sts:GetServiceBearerToken", "cloudwatch:PutMetricData"}
-ENDINGS_IN_A_WILDCARD = ("/sources/*", "/models/*", "/files/*", ":log-stream:*", ":network-interface/*")
+ENDINGS_IN_A_WILDCARD = (
+    *("/files/*", "/images/*", "/models/*", "/sources/*"),
+    *(":log-stream:*", ":network-interface/*"),
+)
 
 
 def statements(template: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -123,27 +126,29 @@ def test_text_pulls_the_published_container_and_no_other(templates: dict[str, Te
     assert not [action for action in artifacts if action.startswith(("ecr", "sts"))]
 
 
-def test_only_the_image_build_pushes_and_only_the_model_build_uploads(
+def test_only_the_image_build_pushes_and_it_stores_nothing_but_records_of_images(
     templates: dict[str, Templates],
 ) -> None:
-    actions = [
-        set().union(
-            *(
-                listed(statement["Action"])
-                for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-            )
-        )
+    policies = [
+        policy["Properties"]["PolicyDocument"]["Statement"]
         for policy in templates["dev"]["Artifacts"]["Resources"].values()
         if policy["Type"] == "AWS::IAM::Policy"
     ]
+    actions = [set().union(*(listed(one["Action"]) for one in policy)) for policy in policies]
     assert len(actions) == 2
     (image,) = [role for role in actions if "ecr:PutImage" in role]
-    (model,) = [role for role in actions if "s3:PutObject" in role]
-    assert image is not model
+    (model,) = [role for role in actions if "ecr:PutImage" not in role]
     assert not [action for action in model if action.startswith("ecr")]
     assert {action for action in image if action.startswith("s3:")} == {
         *("s3:GetBucketAcl", "s3:GetBucketLocation"),
-        *("s3:GetObject", "s3:GetObjectVersion"),
+        *("s3:GetObject", "s3:GetObjectVersion", "s3:PutObject"),
     }
+    stored = [
+        flat(resource)
+        for statement in policies[actions.index(image)]
+        if "s3:PutObject" in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    ]
+    assert [resource.rpartition("}")[2] for resource in stored] == ["/images/*"]
     deletes = [action for role in actions for action in role if "Delete" in action]
     assert deletes == ["s3:DeleteObjectVersion"], "an upload that came back different is taken away again"

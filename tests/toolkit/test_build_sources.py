@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -10,7 +11,13 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from semif.builds.sources import IMAGE_SOURCES, MODEL_SOURCES, pack_sources, upload_sources
+from semif.builds.sources import (
+    IMAGE_SOURCES,
+    MODEL_SOURCES,
+    pack_sources,
+    source_revision,
+    upload_sources,
+)
 from semif.errors import SemifError
 from semif.project import project_root
 
@@ -93,3 +100,16 @@ def test_a_missing_bucket_is_told_in_one_line(sources: Path) -> None:
     s3 = boto3.client("s3", region_name="us-east-1")
     with pytest.raises(SemifError, match="failed: NoSuchBucket"):
         upload_sources(s3, "nowhere", pack_sources(sources, GLOBS))
+
+
+def test_the_revision_is_the_commit_and_says_where_the_files_differ(sources: Path) -> None:
+    assert source_revision(sources) == "unrecorded"
+    git = ["git", "-C", str(sources), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for arguments in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    head = subprocess.run(
+        [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    assert source_revision(sources) == head
+    (sources / "build.yml").write_text("version: 0.3\n")
+    assert source_revision(sources) == f"{head}-changed"

@@ -19,7 +19,7 @@ from semif.aws import Aws
 from semif.base_images import base_image
 from semif.builds.codebuild import BuildError
 from semif.builds.run import build_environment, stale_image
-from semif.builds.sources import IMAGE_SOURCES, pack_sources
+from semif.builds.sources import IMAGE_SOURCES, pack_sources, source_revision
 from semif.environment import load_environment
 from semif.errors import SemifError
 from semif.lock import LOCAL_ACCOUNT, BuiltImage, Lock, PublishedImage, UnbuiltImage, read_lock
@@ -80,6 +80,10 @@ def image_source() -> str:
     return pack_sources(project_root(), IMAGE_SOURCES).sha256
 
 
+def image_variables() -> dict[str, str]:
+    return {"REVISION": source_revision(project_root()), "SOURCE_SHA256": image_source()}
+
+
 def image_exports(**changed: str) -> dict[str, str]:
     return {
         "IMAGE_URI": f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/semif@{DIGEST}",
@@ -122,17 +126,17 @@ def failed_phase(phase: str, code: str, message: str) -> dict[str, Any]:
     }
 
 
-def expect_start(codebuild: Stubber, name: str, variable: str, value: str) -> None:
-    variables = {variable: value} if name == "image" else {"MODEL_FORMAT": "tar.gz", variable: value}
+def expect_start(codebuild: Stubber, name: str, variables: dict[str, str]) -> None:
     codebuild.add_response(
         "start_build",
         {"build": {"id": f"{name}-project:1"}},
         {
             "projectName": f"{name}-project",
             "sourceTypeOverride": "S3",
-            "sourceLocationOverride": f"{BUCKET}/sources/{value}.zip" if name == "image" else ANY,
+            "sourceLocationOverride": f"{BUCKET}/sources/{image_source()}.zip" if name == "image" else ANY,
             "environmentVariablesOverride": [
-                {"name": key, "value": given, "type": "PLAINTEXT"} for key, given in variables.items()
+                {"name": variable, "value": value, "type": "PLAINTEXT"}
+                for variable, value in variables.items()
             ],
         },
     )
@@ -140,8 +144,8 @@ def expect_start(codebuild: Stubber, name: str, variable: str, value: str) -> No
 
 def expect_starts(codebuild: Stubber) -> None:
     """Both builds start from the uploaded zips, with what each needs to know."""
-    expect_start(codebuild, "image", "SOURCE_SHA256", image_source())
-    expect_start(codebuild, "model", "PRESET", "embedded")
+    expect_start(codebuild, "image", image_variables())
+    expect_start(codebuild, "model", {"MODEL_FORMAT": "tar.gz", "PRESET": "embedded"})
 
 
 def expect_look(codebuild: Stubber, *builds: dict[str, Any]) -> None:
@@ -182,7 +186,7 @@ def test_an_archive_that_is_published_is_not_built_again(
     }
     key = exported["MODEL_S3_URI"].removeprefix(f"s3://{BUCKET}/")
     aws.s3.put_object(Bucket=BUCKET, Key=key, Body=b"", Metadata=metadata)
-    expect_start(codebuild, "image", "SOURCE_SHA256", image_source())
+    expect_start(codebuild, "image", image_variables())
     expect_look(codebuild, build("image", "SUCCEEDED", image_exports()))
     lock = build_environment(target_of(aws, tmp_path))
     assert lock.model.s3_uri == exported["MODEL_S3_URI"]
@@ -197,7 +201,7 @@ def test_text_builds_its_model_only_and_locks_the_published_image(
     aws.cloudformation.create_stack(StackName="Semif-text-Artifacts", TemplateBody=template)
     target = target_of(aws, tmp_path, name="text")
     preset = target.environment.model.preset
-    expect_start(codebuild, "model", "PRESET", preset)
+    expect_start(codebuild, "model", {"MODEL_FORMAT": "tar.gz", "PRESET": preset})
     expect_look(codebuild, build("model", "SUCCEEDED", model_exports(preset)))
     lock = build_environment(target)
     assert read_lock(target.lock_path) == lock

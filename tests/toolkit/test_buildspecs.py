@@ -1,5 +1,6 @@
-"""The buildspecs' own commands under dash, with stand-ins for `aws`, `docker` and `python` on PATH."""
+"""The buildspecs' own commands under dash and bash, with stand-ins for the programs that they call."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-SHELL = shutil.which("dash") or "sh"
-"""The strictest `sh` that is here."""
+SHELLS = {"dash": [shutil.which("dash") or "sh"], "bash": ["bash", "--posix"]}
+"""What `sh` is on Debian and on Amazon Linux."""
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "a" * 64
 BASE_DIGEST = "1f19c220f5f169228f20cdddca00f4838be22a3a1ce9002bc444006adc3d6d43"
@@ -42,13 +43,23 @@ for words, answer in json.loads(os.environ["ANSWERS"]).items():
         print(answer)
         break
 """
+# Counted and failed like a stand-in, and else the real one.
+COUNTED = """#!/bin/sh
+PATH=${{PATH#*:}} program=${{0##*/}}
+count=$(grep -c . "$CALLS" 2>/dev/null)
+printf '{{"program": "%s", "arguments": []}}\\n' "$program" >>"$CALLS"
+[ "${{count:-0}}" != "$FAIL_AT" ] || exit 7
+exec "{real}" "$@"
+"""
 
 IMAGE_ANSWERS = {
-    "batch-get-image": "None",
+    "batch-get-image imageId": "None",
     "aws ecr-public get-login-password": "public-secret",
     "aws ecr get-login-password": "own-secret",
     "describe-images imageDigest": DIGEST,
     "describe-images imageManifestMediaType": DOCKER_MANIFEST,
+    "batch-get-image images[0].imageManifest": json.dumps({"config": {"digest": f"sha256:{'e' * 64}"}}),
+    "docker run": "what the image holds",
 }
 MODEL_RESULT = {
     "preset": "embedded",
@@ -74,10 +85,11 @@ class Outcome:
 
 
 class CodeBuild:
-    """Runs a buildspec's commands in one dash, phase after phase, stopping at the first failure."""
+    """Runs a buildspec's commands in one shell, phase after phase, stopping at the first failure."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shell: list[str]) -> None:
         self._folder = folder
+        self._shell = shell
         self._programs = folder / "programs"
         self._programs.mkdir()
         self.source = folder / "source"
@@ -87,6 +99,13 @@ class CodeBuild:
         for name in names:
             program = (folder or self._programs) / name
             program.write_text(STAND_IN.format(python=sys.executable))
+            program.chmod(0o755)
+
+    def count(self, *names: str) -> None:
+        """Let calls of these real programs fail too."""
+        for name in names:
+            program = self._programs / name
+            program.write_text(COUNTED.format(real=shutil.which(name)))
             program.chmod(0o755)
 
     def run(
@@ -103,7 +122,7 @@ class CodeBuild:
         calls.unlink(missing_ok=True)
         exported.unlink(missing_ok=True)
         done = subprocess.run(
-            [SHELL, "-c", script],
+            [*self._shell, "-c", script],
             cwd=self.source,
             env={
                 "PATH": f"{self._programs}:{os.environ['PATH']}",
@@ -130,23 +149,52 @@ class CodeBuild:
 
 
 @pytest.fixture
-def codebuild(tmp_path: Path) -> CodeBuild:
-    return CodeBuild(tmp_path)
+def shell() -> str:
+    """The stricter one, where a test does not ask for both."""
+    return "dash"
+
+
+in_both_shells = pytest.mark.parametrize("shell", SHELLS)
+
+
+@pytest.fixture
+def codebuild(tmp_path: Path, shell: str) -> CodeBuild:
+    return CodeBuild(tmp_path, SHELLS[shell])
 
 
 @pytest.fixture
 def image_build(codebuild: CodeBuild) -> CodeBuild:
     codebuild.provide("aws", "docker")
     (codebuild.source / "adapter_image").mkdir()
-    shutil.copy(ROOT / "adapter_image" / "dlc.toml", codebuild.source / "adapter_image")
+    for name in ("dlc.toml", "requirements.txt"):
+        shutil.copy(ROOT / "adapter_image" / name, codebuild.source / "adapter_image")
     return codebuild
 
 
-def build_image(codebuild: CodeBuild, *, fail_at: int = -1, base: str = BASE, **answers: str) -> Outcome:
-    environment = {"REPOSITORY_URI": REPOSITORY, "BASE_IMAGE": base, "SOURCE_SHA256": SOURCE}
-    return codebuild.run("buildspec.yml", environment, IMAGE_ANSWERS | answers, fail_at)
+def build_image(
+    codebuild: CodeBuild,
+    *,
+    fail_at: int = -1,
+    source: str = SOURCE,
+    base: str = BASE,
+    built_from: str | None = None,
+    **answers: str,
+) -> Outcome:
+    """Build `source`; what ECR has then says that it was built from `built_from`, by default from that."""
+    labels = {"semif.source-sha256": built_from or source}
+    config = codebuild.source / "config.json"
+    config.write_text(json.dumps({"config": {"Labels": labels}}))
+    environment = {
+        "BASE_IMAGE": base,
+        "MODEL_BUCKET": "bucket",
+        "REPOSITORY_URI": REPOSITORY,
+        "SOURCE_SHA256": source,
+    }
+    answers = IMAGE_ANSWERS | {"get-download-url-for-layer": config.as_uri()} | answers
+    return codebuild.run("buildspec.yml", environment, answers, fail_at)
 
 
+@in_both_shells
 def test_an_image_is_built_pushed_and_read_back(image_build: CodeBuild) -> None:
     outcome = build_image(image_build)
     assert outcome.passed, outcome.output
@@ -156,15 +204,31 @@ def test_an_image_is_built_pushed_and_read_back(image_build: CodeBuild) -> None:
         "IMAGE_BASE": BASE,
     }
     [build] = [command for command in outcome.commands("docker") if "build" in command]
+    lock = hashlib.sha256((ROOT / "adapter_image" / "requirements.txt").read_bytes()).hexdigest()
     for part in (
         "--provenance=false",
         "--sbom=false",
         f"type=image,name={REPOSITORY}:{TAG},oci-mediatypes=false,push=true",
         f"DLC_IMAGE={BASE}",
         f"SOURCE_SHA256={SOURCE}",
+        f"WHEEL_LOCK_SHA256={lock}",
+        "REVISION=unrecorded",
         "LLAMA_CPP_BUILD=",
     ):
         assert part in build
+
+
+def test_what_the_image_holds_is_stored_under_its_digest(image_build: CodeBuild) -> None:
+    outcome = build_image(image_build)
+    uploads = [command for command in outcome.commands("aws") if command.startswith("s3 cp")]
+    folder = f"s3://bucket/images/{'d' * 64}"
+    assert uploads == [
+        f"s3 cp --no-progress {name} {folder}/{name}" for name in ("sbom.cdx.json", "licences.txt")
+    ]
+    runs = [command for command in outcome.commands("docker") if command.startswith("run")]
+    assert len(runs) == 2
+    assert all("--network none" in command and f"{REPOSITORY}:{TAG}" in command for command in runs)
+    assert (image_build.source / "sbom.cdx.json").read_text() == "what the image holds\n"
 
 
 def test_passwords_go_through_standard_input_to_both_registries(image_build: CodeBuild) -> None:
@@ -193,17 +257,25 @@ def test_a_base_in_a_registry_without_login_is_refused(image_build: CodeBuild) -
 
 
 def test_an_image_that_exists_is_neither_built_nor_pushed(image_build: CodeBuild) -> None:
-    outcome = build_image(image_build, **{"batch-get-image": DIGEST})
+    outcome = build_image(image_build, **{"batch-get-image imageId": DIGEST})
     assert outcome.passed, outcome.output
     assert outcome.exported["IMAGE_URI"] == f"{REPOSITORY}@{DIGEST}"
     assert outcome.commands("docker") == []
+    assert not [command for command in outcome.commands("aws") if command.startswith("s3")]
+
+
+@pytest.mark.parametrize("existing", ["None", DIGEST])
+def test_an_image_of_another_source_under_the_same_tag_fails(image_build: CodeBuild, existing: str) -> None:
+    outcome = build_image(image_build, built_from="b" * 64, **{"batch-get-image imageId": existing})
+    assert not outcome.passed
+    assert f"{REPOSITORY}:{TAG} was built from the source {'b' * 64}, not from {SOURCE}" in outcome.output
+    assert "IMAGE_URI" not in outcome.exported
 
 
 def test_another_source_and_another_base_are_another_tag(image_build: CodeBuild) -> None:
     def tag(source: str, base: str) -> str:
-        environment = {"REPOSITORY_URI": REPOSITORY, "BASE_IMAGE": base, "SOURCE_SHA256": source}
-        outcome = image_build.run("buildspec.yml", environment, IMAGE_ANSWERS)
-        [lookup] = [command for command in outcome.commands("aws") if "batch-get-image" in command]
+        outcome = build_image(image_build, source=source, base=base)
+        lookup, *_ = [command for command in outcome.commands("aws") if "batch-get-image" in command]
         return lookup.partition("imageTag=")[2].split()[0]
 
     cuda = BASE.replace(BASE_DIGEST, "9f2eb2d9cbdc3172c2046117c4a43401bc95dbabdc3e2aeaa35daa11565c8b36")
@@ -217,7 +289,7 @@ def test_another_source_and_another_base_are_another_tag(image_build: CodeBuild)
 def test_an_image_that_sagemaker_cannot_run_fails(
     image_build: CodeBuild, media_type: str, existing: str
 ) -> None:
-    answers = {"batch-get-image": existing, "describe-images imageManifestMediaType": media_type}
+    answers = {"batch-get-image imageId": existing, "describe-images imageManifestMediaType": media_type}
     outcome = build_image(image_build, **answers)
     assert not outcome.passed
     assert "media type" in outcome.output
@@ -250,10 +322,19 @@ def test_a_base_that_is_not_pinned_is_refused(image_build: CodeBuild) -> None:
     assert not any("buildx" in command for command in outcome.commands("docker"))
 
 
+@in_both_shells
 def test_every_failing_command_fails_the_image_build(image_build: CodeBuild) -> None:
-    calls = len(build_image(image_build).calls)
-    assert calls == 8
-    for position in range(calls):
+    image_build.count("grep", "python3", "sha256sum")
+    calls = [call["program"] for call in build_image(image_build).calls]
+    assert calls == [
+        *("grep", "grep", "aws"),  # the arguments, and whether the image is there
+        *("aws", "docker", "aws", "docker"),  # both logins
+        *("python3", "sha256sum", "docker"),  # the base's pin, the lock's hash, the build
+        *("aws", "aws", "grep"),  # what ECR says of it
+        *("aws", "python3", "aws", "python3"),  # and what it says of itself
+        *("docker", "aws", "docker", "aws"),  # what is in it
+    ]
+    for position in range(len(calls)):
         outcome = build_image(image_build, fail_at=position)
         assert not outcome.passed, f"call {position} failed and the build passed"
         assert len(outcome.calls) == position + 1, "commands ran after the failure"
@@ -277,6 +358,7 @@ def model_build(
     return codebuild.run("buildspec.model.yml", environment, {"model build": result}, fail_at)
 
 
+@in_both_shells
 def test_a_model_is_packed_and_its_pins_exported(codebuild: CodeBuild) -> None:
     outcome = model_build(codebuild)
     assert outcome.passed, outcome.output
@@ -292,6 +374,7 @@ def test_a_model_is_packed_and_its_pins_exported(codebuild: CodeBuild) -> None:
     assert build == "-m semif model build embedded --format tar.gz --output s3://bucket/models --json"
 
 
+@in_both_shells
 def test_every_failing_command_fails_the_model_build(codebuild: CodeBuild) -> None:
     for position in range(3):
         outcome = model_build(codebuild, fail_at=position)
