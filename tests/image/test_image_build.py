@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 from local_aws.stand_in import make_root
 from semif.base_images import base_image
@@ -36,8 +38,10 @@ def sbom(builds: ImageBuilds, built: Built) -> dict[str, dict[str, object]]:
     """The components of the bill of materials that the build stored, by name."""
     hex_digest = built.digest.removeprefix("sha256:")
     stored = builds.aws.s3.get_object(Bucket=BUCKET, Key=f"images/{hex_digest}/sbom.cdx.json")["Body"].read()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(stored.decode()) is None
     document = json.loads(stored)
-    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    properties = {one["name"]: one["value"] for one in document["metadata"]["component"]["properties"]}
+    assert properties["semif:source-sha256"] == built.source
     return {component["name"]: component for component in document["components"]}
 
 
