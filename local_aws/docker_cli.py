@@ -16,7 +16,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from local_aws.container_engine import REGISTRY_VARIABLE, SCRATCH_VARIABLE
-from local_aws.stand_in import CA_BUNDLE, stand_in_image
+from local_aws.stand_in import CA_BUNDLE, certificate_authorities, stand_in_image
 
 MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
 BASE_ARGUMENT = "DLC_IMAGE"
@@ -88,12 +88,15 @@ def _build(output: str, build_arguments: dict[str, str], context: Path) -> int:
     if wanted != {"type": "image", "oci-mediatypes": "false", "push": "true"}:
         raise RefusedError(f"--output must be an image with Docker's media types, pushed; got {output}")
     scratch = Path(os.environ[SCRATCH_VARIABLE])
-    base = build_arguments[BASE_ARGUMENT]
+    base = build_arguments.get(BASE_ARGUMENT)
+    if base is None:
+        raise RefusedError(f"only builds that name their base as {BASE_ARGUMENT} are done here")
     stand_in = stand_in_image(scratch)
     _say(f"the base {base} is not on this machine: {stand_in} stands in for it")
     given = build_arguments | {BASE_ARGUMENT: stand_in}
     command = ["buildah", "bud", "--format", "docker", "--tag", name]
-    command += ["--volume", f"{_pip_configuration(scratch)}:/etc/pip.conf:ro"]
+    for source, target in _pip_files(scratch).items():
+        command += ["--volume", f"{source}:{target}:ro"]
     for key, value in given.items():
         command += ["--build-arg", f"{key}={value}"]
     subprocess.run([*command, str(context)], check=True)
@@ -101,8 +104,8 @@ def _build(output: str, build_arguments: dict[str, str], context: Path) -> int:
     return 0
 
 
-def _pip_configuration(scratch: Path) -> Path:
-    """pip's configuration inside the build: the index that this machine's user has, and its authorities."""
+def _pip_files(scratch: Path) -> dict[Path, str]:
+    """What pip finds inside the build, and where: this machine's index and authorities."""
     told = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], check=True, capture_output=True, text=True
     )
@@ -114,11 +117,13 @@ def _pip_configuration(scratch: Path) -> Path:
         for key in _PIP_KEYS
         if key in settings and not settings[key].startswith("file:")  # folders of this machine are not inside
     }
-    configuration["global"]["cert"] = f"/{CA_BUNDLE}"
-    path = scratch / "pip.conf"
-    with path.open("w") as file:
+    files = {scratch / "pip.conf": "/etc/pip.conf"}
+    if authorities := settings.get("cert") or certificate_authorities():
+        configuration["global"]["cert"] = f"/{CA_BUNDLE}"
+        files[Path(authorities)] = f"/{CA_BUNDLE}"
+    with (scratch / "pip.conf").open("w") as file:
         configuration.write(file)
-    return path
+    return files
 
 
 def _push(name: str, scratch: Path) -> None:

@@ -111,9 +111,15 @@ def make_root(root: Path) -> None:
         target = root / needed.relative_to("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(needed.resolve(), target)
-    if authorities := ssl.get_default_verify_paths().cafile:
+    if authorities := certificate_authorities():
         (root / CA_BUNDLE).parent.mkdir(parents=True)
         shutil.copy2(authorities, root / CA_BUNDLE)
+
+
+def certificate_authorities() -> Path | None:
+    """The file of certificate authorities that this machine trusts, where it has one."""
+    usual = (ssl.get_default_verify_paths().cafile, "/etc/ssl/certs/ca-certificates.crt", f"/{CA_BUNDLE}")
+    return next((Path(path) for path in usual if path and Path(path).is_file()), None)
 
 
 def _xllamacpp() -> Path:
