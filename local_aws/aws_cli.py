@@ -26,12 +26,13 @@ class UsageError(Exception):
 def main(arguments: list[str]) -> int:
     """Run one command; returns its exit status."""
     try:
-        service, operation, *rest = arguments
-        sys.stdout.write(_run(service, operation, rest))
+        if len(arguments) < 2:
+            raise UsageError(f"a service and an operation are needed, got {' '.join(arguments) or 'nothing'}")
+        sys.stdout.write(_run(arguments[0], arguments[1], arguments[2:]))
     except (BotoCoreError, ClientError, OSError) as error:
         sys.stderr.write(f"aws of the local AWS: {error}\n")
         return 254
-    except (UsageError, ValueError) as error:
+    except UsageError as error:
         sys.stderr.write(f"aws of the local AWS: {error}\n")
         return _EXIT_USAGE
     return 0
