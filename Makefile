@@ -52,7 +52,7 @@ node_modules/.installed: package.json package-lock.json $(VENV)/.node
 demo: setup ## Pack, verify, deploy, host and ask the embedded model, on an AWS on this machine.
 	@$(BIN)/semif demo
 
-test: setup ## Run all tests.
+test: setup ## Run the tests, but those of image-test.
 	@$(BIN)/python -m pytest
 
 image-test: setup ## Build the image on this machine, start it as SageMaker does, ask it (needs system-deps, root).
