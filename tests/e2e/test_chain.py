@@ -189,6 +189,8 @@ def test_a_demo_whose_build_fails_says_why_and_leaves_nothing(tmp_path: Path) ->
     assert first_command in buildspec.read_text()
     broken = buildspec.read_text().replace(first_command, "        echo the disk is full\n        exit 7\n")
     buildspec.write_text(broken)
+    image = project / "buildspec.yml"  # the builds run side by side: neither shall keep the other waiting
+    image.write_text(image.read_text().replace("        set -eu\n", "        exit 7\n", 1))
     failed = semif(project, "demo")
     assert failed.returncode == 1
     assert "demo: ok" not in failed.stdout
