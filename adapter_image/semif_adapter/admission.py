@@ -54,6 +54,7 @@ class Claim:
     """What one queued request will take."""
 
     tokens: int
+    """Tokens to compute, at most, when it came."""
     deadline: float
     progress: Progress | None = None
     """None: the engine does not know of it yet."""
@@ -139,7 +140,7 @@ class Admission:
         place = claims.index(claim)
         before, behind = claims[:place], claims[place + 1 :]
         everything = sum(other.left for other in before)
-        if claim.left > self._turn:
+        if claim.tokens > self._turn:
             return everything + claim.left + self._short(behind)
         short = self._short(before)
         # The long ones get a turn before the short ones' first, and again after each of theirs.
@@ -148,7 +149,7 @@ class Admission:
 
     def _short(self, claims: Sequence[Claim]) -> int:
         """Tokens of those that go in between the turns of long ones."""
-        return sum(claim.left for claim in claims if claim.left <= self._turn)
+        return sum(claim.left for claim in claims if claim.tokens <= self._turn)
 
 
 def _retry(seconds: float) -> float:

@@ -23,6 +23,7 @@ class Demand:
 
     def __post_init__(self) -> None:
         self.tokens = self.left
+        self.is_short = self.left <= TURN
 
 
 def run(turns: Turns[Demand], demand: Demand) -> int:
@@ -62,7 +63,7 @@ def test_a_long_one_does_not_wait_for_nobody_and_goes_on_where_it_can() -> None:
 
 def test_long_ones_keep_their_order_among_themselves() -> None:
     demands = [Demand(120, "L"), Demand(160, "M"), Demand(40, "a")]
-    assert "".join(served(demands)) == "LLL" + "MMM" + "a" + "M"
+    assert "".join(served(demands)) == "LLL" + "a" + "MMMM"
 
 
 def test_with_a_turn_as_long_as_any_nobody_yields() -> None:
@@ -107,7 +108,7 @@ def test_nobody_waits_longer_than_was_promised(arrivals: list[tuple[int, int]]) 
                 one_pass()
         demand = Demand(tokens)
         demand.before = sum(other.left for other in turns)
-        demand.before_short = sum(other.left for other in turns if other.left <= TURN)
+        demand.before_short = sum(other.left for other in turns if other.is_short)
         everybody.append(demand)
         turns.add(demand)
     while len(turns):
@@ -115,9 +116,9 @@ def test_nobody_waits_longer_than_was_promised(arrivals: list[tuple[int, int]]) 
 
     slack = TURN + 2 * PASS
     for demand in everybody:
-        if demand.tokens <= TURN:
+        if demand.is_short:
             assert demand.waited <= min(demand.before, 2 * (demand.before_short + demand.tokens) + slack)
         else:
             assert demand.waited <= 2 * (demand.before + demand.tokens) + slack
-    longs = [demand for demand in ended if demand.tokens > TURN]
-    assert longs == [demand for demand in everybody if demand in longs]
+    longs = [demand for demand in ended if not demand.is_short]
+    assert longs == [demand for demand in everybody if not demand.is_short]
