@@ -1,10 +1,10 @@
 """Whose turn it is: first come first served, but a long request lets short ones go in between.
 
-Pure; tokens are counts. A request is long where it has more than a turn of tokens to compute when it arrives.
-Who stands first goes on, and after it who stands first then, until a turn of tokens is computed; then the short
-ones go on, in order of arrival, for as many. So a short request waits for about one turn of a long one besides
-the short ones before it, a long one takes at most about twice its time, each kind keeps its order, and nobody
-starves.
+Pure; tokens are counts. A request is long where it has more than a turn of tokens to compute when it
+arrives. Who stands first goes on, and after it who stands first then, until a turn of tokens is computed;
+then the short ones go on, in order of arrival, for as many. So a short request waits for about one turn of
+a long one besides the short ones before it, a long one takes at most about twice its time, each kind keeps
+its order, and nobody starves.
 """
 
 from collections.abc import Iterator
