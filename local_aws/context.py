@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -60,6 +60,12 @@ class Context:
         """This AWS's own S3, through its front door."""
         config = Config(connect_timeout=5, read_timeout=60, s3={"addressing_style": "path"})
         return self._session.client("s3", endpoint_url=self.endpoint_url, config=config)
+
+    def client(self, service: str) -> Any:
+        """This AWS's own `service`, under boto3's name for it."""
+        config = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
+        create: Any = self._session.client  # overloaded on literal names
+        return create(service, endpoint_url=self.endpoint_url, config=config)
 
     @cached_property
     def logs(self) -> "CloudWatchLogsClient":

@@ -37,7 +37,7 @@ from local_aws import cloudformation
 from local_aws.api import ApiError, Operation, ReplyError, call
 from local_aws.context import Context
 from local_aws.endpoints import SageMakerEndpoints
-from local_aws.resources import Resource
+from local_aws.resource_types import Resource
 
 
 def serve_operations(context: Context, service: str, operations: Mapping[str, Operation]) -> None:

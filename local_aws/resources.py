@@ -1,112 +1,19 @@
 """CloudFormation resource types that moto does not have, or has in a way that could not be hosted."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 from local_aws.api import Operation, Params, call, from_cloudformation, service_model
 from local_aws.codebuild import CodeBuild
 from local_aws.context import Context
 from local_aws.endpoints import SageMakerEndpoints
+from local_aws.resource_types import Created, Resource, ResourceFailedError, ResourceType
 from local_aws.sagemaker import SageMakerRecords
+from local_aws.watching import watching_types
 
-MAX_NAME = 63
-"""SageMaker's longest name; CloudFormation cuts the names that it makes up."""
-
-
-class ResourceFailedError(Exception):
-    """A resource could not be created, updated or deleted; the message is the stack event's reason."""
-
-
-@dataclass(frozen=True)
-class Created:
-    """What CloudFormation keeps of a resource: what `Ref` and `Fn::GetAtt` return."""
-
-    physical_id: str
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ResourceType:
-    """How one type is made and deleted. Without `update` a change makes a new one, then deletes the old."""
-
-    name: str
-    create: Callable[[str, Params], Created]
-    delete: Callable[[Created], None]
-    name_property: str = ""
-    attributes: tuple[str, ...] = ()
-    update: Callable[[Created, Params], Created] | None = None
-
-
-class Resource:
-    """A resource of a stack, with the methods that moto's CloudFormation asks of its models."""
-
-    definition: ClassVar[ResourceType]
-    logical_resource_id: str
-    cf_resource_type: str
-
-    def __init__(self, created: Created) -> None:
-        self.created = created
-
-    @property
-    def physical_resource_id(self) -> str:
-        """What `Ref` returns."""
-        return self.created.physical_id
-
-    def get_cfn_attribute(self, attribute: str) -> str:
-        """What `Fn::GetAtt` returns; KeyError for an attribute that the type does not have."""
-        return self.created.attributes[attribute]
-
-    def is_created(self) -> bool:
-        """Creation has returned, so it is."""
-        return True
-
-    def delete(self, *_: str) -> None:
-        """Delete the resource."""
-        self.definition.delete(self.created)
-
-    @classmethod
-    def cloudformation_type(cls) -> str:
-        """The type's name."""
-        return cls.definition.name
-
-    @classmethod
-    def cloudformation_name_type(cls) -> str:
-        """The property that holds the resource's name, or nothing."""
-        return cls.definition.name_property
-
-    @classmethod
-    def has_cfn_attr(cls, attribute: str) -> bool:
-        """Whether `Fn::GetAtt` knows the attribute."""
-        return attribute in cls.definition.attributes
-
-    @classmethod
-    def create_from_cloudformation_json(
-        cls, resource_name: str, cloudformation_json: Params, *_: str, **__: str
-    ) -> "Resource":
-        """Create the resource from its resolved properties."""
-        return cls(cls.definition.create(_fitting(resource_name), cloudformation_json.get("Properties", {})))
-
-    @classmethod
-    def update_from_cloudformation_json(
-        cls,
-        original_resource: "Resource",
-        new_resource_name: str,
-        cloudformation_json: Params,
-        *_: str,
-        **__: str,
-    ) -> "Resource":
-        """Update in place where the type can, else create the new one and delete the old one."""
-        if cls.definition.update is not None:
-            return cls(cls.definition.update(original_resource.created, cloudformation_json["Properties"]))
-        new = cls.create_from_cloudformation_json(new_resource_name, cloudformation_json)
-        original_resource.delete()
-        return new
-
-
-def _fitting(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[:49]}-{name[-13:]}".replace("--", "-")
+FOR_UPDATES = {"ExcludeRetainedVariantProperties", "RetainAllVariantProperties", "RetainDeploymentConfig"}
+"""Properties of an endpoint that CloudFormation passes on when it is updated, and only then."""
 
 
 def resource_classes(
@@ -120,6 +27,7 @@ def resource_classes(
         _sagemaker_record("Model", records.operations()),
         _sagemaker_record("EndpointConfig", records.operations()),
         _sagemaker_endpoint(endpoints),
+        *watching_types(context),
     ]
     return {one.name: type("Resource", (Resource,), {"definition": one}) for one in types}
 
@@ -190,7 +98,8 @@ def _sagemaker_endpoint(endpoints: SageMakerEndpoints) -> ResourceType:
         return Created(arn, {"EndpointName": name})
 
     def create(name: str, properties: Params) -> Created:
-        reply = _call("sagemaker", "CreateEndpoint", operations, properties | {"EndpointName": name})
+        made = {key: value for key, value in properties.items() if key not in FOR_UPDATES}
+        reply = _call("sagemaker", "CreateEndpoint", operations, made | {"EndpointName": name})
         try:
             return settle(name, properties["EndpointConfigName"], reply["EndpointArn"])
         except ResourceFailedError:

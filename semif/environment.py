@@ -13,6 +13,8 @@ from pydantic_core import InitErrorDetails
 from semif.environment_problems import problems_together
 from semif.environment_tables import (
     AccountId,
+    AlarmsTable,
+    DeploymentTable,
     EncryptionTable,
     EndpointTable,
     EnvironmentName,
@@ -21,6 +23,8 @@ from semif.environment_tables import (
     NetworkTable,
     PolicyArn,
     Region,
+    RetentionDays,
+    ScalingTable,
     Table,
     TagKey,
     TagValue,
@@ -62,12 +66,17 @@ class Environment(Table):
     """What `semif destroy` leaves behind: nothing, or the bucket and the image repository."""
     permissions_boundary: PolicyArn | None = None
     """A managed policy that bounds every role of the deployment."""
+    log_retention_days: RetentionDays = 90
+    """How long the lines of the containers are kept."""
     tags: Annotated[dict[TagKey, TagValue], Field(default_factory=dict, max_length=40)]
     """Tags of both stacks and of all that they make."""
     model: ModelTable
     endpoint: EndpointTable
     network: NetworkTable | None = None
     encryption: EncryptionTable | None = None
+    scaling: ScalingTable | None = None
+    deployment: DeploymentTable | None = None
+    alarms: AlarmsTable | None = None
     adapter: Settings = Settings.from_env({})
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]
@@ -104,6 +113,14 @@ class Environment(Table):
         return self.adapter.model_copy(update=fixed)
 
     @property
+    def answers_with_letters(self) -> bool:
+        """Whether the adapter reads the letters of options. Raises SemifError for an unknown preset."""
+        preset = self.preset
+        if self.kind != "decision" or preset is None:
+            return False
+        return (self.adapter.readout or preset.prompt.readout) == "letters"
+
+    @property
     def container_variables(self) -> dict[str, str]:
         """The container's environment: the adapter's settings, or llama-server's, bounded."""
         if self.kind == "decision":
@@ -123,6 +140,28 @@ class Environment(Table):
     def model_download_timeout_seconds(self) -> int:
         """For fetching and unpacking the model: the file's, or scaled from the model."""
         return self.endpoint.model_download_timeout_seconds or scaled_download_seconds(self.model_bytes or 0)
+
+    @property
+    def min_instance_count(self) -> int:
+        """The fewest instances that the endpoint has once it is there."""
+        return self.scaling.min_instance_count if self.scaling else self.endpoint.initial_instance_count
+
+    @property
+    def start_seconds(self) -> int:
+        """What the start of an instance usually takes: half of what it may take at most."""
+        return (self.startup_timeout_seconds + self.model_download_timeout_seconds) // 2
+
+    @property
+    def scale_out_cooldown_seconds(self) -> int:
+        """The file's, or as long as an instance usually takes to start."""
+        given = self.scaling.scale_out_cooldown_seconds if self.scaling else None
+        return self.start_seconds if given is None else given
+
+    @property
+    def scale_in_cooldown_seconds(self) -> int:
+        """The file's, or twice as long as an instance usually takes to start."""
+        given = self.scaling.scale_in_cooldown_seconds if self.scaling else None
+        return 2 * self.start_seconds if given is None else given
 
     @property
     def preset(self) -> Preset | None:

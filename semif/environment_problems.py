@@ -1,13 +1,19 @@
 """What can be wrong with an environment file across its keys, each in a line of its own."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
+from pydantic import BaseModel
+
+from semif.environment_tables import DeploymentTable, ScalingTable
 from semif.instances import accelerator_of
 from semif.placement import placement_problems
 from semif.presets import preset_names
+from semif.scaling import scaling_problems
 from semif.text_variables import text_problems
 from semif.toml_file import shown
+from semif.updates import Strategy, update_problems
+from semif_adapter.settings import Settings
 
 FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_name")
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
@@ -26,6 +32,9 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     key_arn, region = _typed(_table(tables, "encryption"), "kms_key_arn", str), _typed(tables, "region", str)
     if key_arn and region and key_arn.split(":")[3:4] not in ([], [region]):
         yield f"encryption.kms_key_arn: {shown(key_arn)} is not in {region}, a key serves its own region only"
+    topic_arn = _typed(_table(tables, "alarms"), "topic_arn", str)
+    if topic_arn and region and topic_arn.split(":")[3:4] not in ([], [region]):
+        yield f"alarms.topic_arn: {shown(topic_arn)} is not in {region}, alarms tell topics of their region"
     yield from text_problems(_table(tables, "text"))
     adapter = _table(tables, "adapter")
     for key in FIXED_SETTINGS:
@@ -44,7 +53,70 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     }
     if endpoint:
         yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
-    yield from _gpu_layer_problems(adapter, [*(types or ()), *filter(None, [placement["instance_type"]])])
+    named_types = [*(types or ()), *filter(None, [placement["instance_type"]])]
+    yield from _gpu_layer_problems(adapter, named_types)
+    yield from _scaling_problems(tables, named_types)
+    yield from _update_problems(tables)
+    if "alarms" in tables and tables.get("kind") == "decision" and adapter.get("metrics") == "off":
+        yield "alarms: adapter.metrics = 'off' leaves them without the adapter's figures; remove one of them"
+
+
+def _scaling_problems(tables: Mapping[str, Any], types: list[str]) -> Iterator[str]:
+    if "scaling" not in tables:
+        return
+    endpoint, scaling = _table(tables, "endpoint"), _table(tables, "scaling")
+    if most := _typed(scaling, "max_instance_count", int):
+        for problem in scaling_problems(
+            asynchronous=endpoint.get("mode") == "async",
+            initial_instance_count=_number(endpoint, "initial_instance_count", 1),
+            instance_types=types,
+            max_instance_count=most,
+            min_instance_count=_number(
+                scaling, "min_instance_count", _default(ScalingTable, "min_instance_count")
+            ),
+        ):
+            yield f"scaling: {problem}"
+    if tables.get("kind") != "decision":
+        return
+    key = "concurrent_requests_per_instance"
+    target = _number(scaling, key, _default(ScalingTable, key))
+    admitted = _number(_table(tables, "adapter"), "max_in_flight", _default(Settings, "max_in_flight"))
+    if target > admitted:
+        yield (
+            f"scaling.{key} = {target}: the adapter takes {admitted} at once "
+            "(adapter.max_in_flight) and refuses the rest, so that it would never get there; take less"
+        )
+
+
+def _update_problems(tables: Mapping[str, Any]) -> Iterator[str]:
+    if "deployment" not in tables:
+        return
+    if "alarms" not in tables:
+        yield "deployment: the endpoint moves back on an alarm, and there is no [alarms]; add the table"
+    strategy = _typed(_table(tables, "deployment"), "strategy", str)
+    if strategy not in get_args(Strategy):  # reported by the table itself
+        return
+    fewest = _number(_table(tables, "endpoint"), "initial_instance_count", 1)
+    if "scaling" in tables:
+        fewest = _number(
+            _table(tables, "scaling"), "min_instance_count", _default(ScalingTable, "min_instance_count")
+        )
+    wait_seconds = _number(
+        _table(tables, "deployment"), "wait_seconds", _default(DeploymentTable, "wait_seconds")
+    )
+    for problem in update_problems(instance_count=fewest, strategy=strategy, wait_seconds=wait_seconds):
+        yield f"deployment: {problem}"
+
+
+def _default(table: type[BaseModel], key: str) -> Any:
+    return table.model_fields[key].default
+
+
+def _number(table: Mapping[str, Any], key: str, default: Any) -> Any:
+    """The number where it is one, else the default; a wrong type is reported by the table itself."""
+    value = table.get(key)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else default
 
 
 def _model_problems(tables: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from semif.placement import MAX_VOLUME_GB
 from semif.presets import ModelFormat
 from semif.toml_file import shown
+from semif.updates import Strategy
 
 
 def _written_as(pattern: str, allowed: str) -> tuple[AfterValidator, WithJsonSchema]:
@@ -50,6 +51,13 @@ PolicyArn = Annotated[
         "the ARN of a managed policy, arn:aws:iam::ACCOUNT:policy/NAME",
     ),
 ]
+TopicArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}",
+        "the ARN of an SNS topic, arn:aws:sns:REGION:ACCOUNT:NAME",
+    ),
+]
 TagKey = Annotated[
     str,
     *_written_as(
@@ -79,6 +87,12 @@ HubRevision = Annotated[
     str, *_written_as("[0-9a-f]{40}", "the 40 hexadecimal digits of a commit; a branch or tag can move")
 ]
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
+RetentionDays = Literal[
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653
+]
+"""What CloudWatch Logs offers."""
+CooldownSeconds = Annotated[int, Field(ge=0, le=7200)]
+Percent = Annotated[float, Field(gt=0, le=100)]
 Kind = Literal["decision", "text"]
 """What answers: our adapter with decisions, or the published container with chat completions."""
 
@@ -128,7 +142,7 @@ class EndpointTable(Table):
     initial_instance_count: Annotated[
         int, AfterValidator(_at_least_one), Field(json_schema_extra={"minimum": 1})
     ] = 1
-    """How many instances; all of them are there all the time."""
+    """How many instances; without [scaling] all of them are there all the time."""
     startup_timeout_seconds: TimeoutSeconds | None = None
     """From the container's start to its first healthy /ping; unset: scaled from the model's size."""
     model_download_timeout_seconds: TimeoutSeconds | None = None
@@ -162,6 +176,51 @@ class EncryptionTable(Table):
 
     kms_key_arn: KeyArn
     """For the bucket, the image repository, the builds, the logs and the instances' volumes."""
+
+
+class ScalingTable(Table):
+    """`[scaling]`: between how many instances, and by what. Without it their number stays as it is."""
+
+    min_instance_count: Annotated[int, Field(ge=0)] = 1
+    """The fewest instances; 0 on asynchronous endpoints alone."""
+    max_instance_count: Annotated[int, Field(ge=1)]
+    """The most instances, which bounds the cost."""
+    concurrent_requests_per_instance: Annotated[float, Field(gt=0, le=1024)] = 4.0
+    """What is kept up to on realtime endpoints: requests at work or waiting in one container."""
+    backlog_per_instance: Annotated[float, Field(gt=0, le=1_000_000)] = 16.0
+    """What is kept up to on asynchronous endpoints: requests at work or in the queue, for each instance."""
+    scale_out_cooldown_seconds: CooldownSeconds | None = None
+    """Time for added instances to start before more are added; unset: half of both start-up timeouts."""
+    scale_in_cooldown_seconds: CooldownSeconds | None = None
+    """Time between taking instances away; unset: both start-up timeouts, so long it takes to get one back."""
+
+
+class DeploymentTable(Table):
+    """`[deployment]`: how the endpoint moves to another model or placement, and back on an alarm."""
+
+    strategy: Strategy
+    """all-at-once, canary (one step, then the rest), linear (equal steps), rolling (no second fleet)."""
+    wait_seconds: int = 600
+    """How long the alarms are watched after each step, 300 to 3600."""
+
+
+class AlarmsTable(Table):
+    """`[alarms]`: when somebody is told, through an SNS topic. Without it nobody is."""
+
+    topic_arn: TopicArn | None = None
+    """An existing topic of the same region; unset: the stack makes one."""
+    error_percent: Percent = 1.0
+    """Share of requests that ended in a fault, of the container or of the platform."""
+    refusal_percent: Percent = 5.0
+    """Share of requests that were refused for lack of room or time; kind decision only."""
+    model_p95_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
+    """95th percentile of the container's time, waiting included; realtime endpoints only."""
+    overhead_seconds: Annotated[float, Field(gt=0, le=60)] = 0.5
+    """Mean of the time that SageMaker adds; realtime endpoints only."""
+    min_allowed_token_mass: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Least mean probability on the answer letters; kind decision with letters only."""
+    backlog_age_seconds: Annotated[int, Field(ge=60, le=86_400)] = 900
+    """Age of the oldest waiting request; asynchronous endpoints only."""
 
 
 def hub_url(repository: str, file: str, revision: str) -> str:

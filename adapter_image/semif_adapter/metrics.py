@@ -128,8 +128,14 @@ class Recorder:
         return any(len(values) >= VALUES_PER_LINE for values in self._values.values())
 
     def emf_line(self, gauges: Mapping[Metric, float], milliseconds: int) -> str:
-        """What was observed since the last line, and `gauges`, as of `milliseconds` since 1970."""
+        """What was observed since the last line, and `gauges`, as of `milliseconds` since 1970.
+
+        A counter that did not move is told as 0: a share of two counters needs both of them.
+        """
         values: dict[str, float | list[float]] = {
+            metric.name: 0.0 for metric in METRICS if metric.kind == "counter"
+        }
+        values |= {
             name: seen[0] if len(seen) == 1 else seen[:VALUES_PER_LINE] for name, seen in self._values.items()
         }
         values |= {metric.name: value for metric, value in gauges.items()}

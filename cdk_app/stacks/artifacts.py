@@ -1,4 +1,4 @@
-"""The stack with what a deployment is built in: bucket, image repository and builds."""
+"""The stack with what outlives an endpoint: bucket, image repository, builds, and the endpoint's log."""
 
 from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
@@ -7,6 +7,7 @@ from cdk_app.stacks.environment_stack import EnvironmentStack
 from semif.environment import Environment
 from semif.pins import ImageRef
 from semif_constructs.adapter_repository import AdapterRepository
+from semif_constructs.endpoint_log import EndpointLog
 from semif_constructs.image_build import ImageBuild
 from semif_constructs.model_bucket import ModelBucket
 from semif_constructs.model_build import ModelBuild
@@ -34,6 +35,14 @@ class ArtifactsStack(EnvironmentStack):
         key = self.encryption_key
         bucket = ModelBucket(self, "ModelBucket", encryption_key=key, removal_policy=removal_policy)
         model_build = ModelBuild(self, "ModelBuild", bucket=bucket, encryption_key=key)
+        # Here, and not beside the endpoint: a rolled back Endpoint stack would take the reason along.
+        EndpointLog(
+            self,
+            "EndpointLog",
+            encryption_key=key,
+            endpoint_name=environment.endpoint_name,
+            retention_days=environment.log_retention_days,
+        )
         CfnOutput(self, "BucketName", value=bucket.bucket.bucket_name)
         CfnOutput(self, "ModelProjectName", value=model_build.project_name)
         if base_image is None:

@@ -1,9 +1,11 @@
-"""The stack with what answers: role, model, endpoint configuration and endpoint."""
+"""The stack with what answers: role, model and endpoint, how it scales, and what watches it."""
 
 from collections.abc import Sequence
 
 from aws_cdk import Annotations, CfnOutput
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_sagemaker as sagemaker
+from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
@@ -12,8 +14,15 @@ from semif.environment_tables import NetworkTable
 from semif.lock import Lock
 from semif.locked_model import HubModel
 from semif.pins import ImageRef
+from semif_constructs.alarm_topic import AlarmTopic
+from semif_constructs.capacity_alarms import CapacityAlarms
+from semif_constructs.endpoint_dashboard import EndpointDashboard
+from semif_constructs.endpoint_metrics import EndpointMetrics
 from semif_constructs.model_endpoint import ModelEndpoint
+from semif_constructs.request_alarms import RequestAlarms
 from semif_constructs.served_model import ServedModel
+from semif_constructs.update_policy import deployment_config
+from semif_constructs.variant_scaling import VariantScaling
 
 
 class EndpointStack(EnvironmentStack):
@@ -33,6 +42,8 @@ class EndpointStack(EnvironmentStack):
             environment=environment,
             region=lock.region,
         )
+        topics = self._topics(environment)
+        request_alarms = self._request_alarms(environment, topics)
         # The same ids for both kinds: an environment that changes its kind keeps its endpoint.
         pinned = lock.model
         in_s3 = None if isinstance(pinned, HubModel) else pinned
@@ -49,11 +60,14 @@ class EndpointStack(EnvironmentStack):
             security_groups=self._security_groups(environment.network),
             subnets=self._subnets(environment.network),
         )
+        if request_alarms is not None and environment.deployment is not None:
+            request_alarms.grant_describe(model.role)
         table = environment.endpoint
         endpoint = ModelEndpoint(
             self,
             "Endpoint",
             container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
+            deployment_config=self._deployment_config(environment, request_alarms),
             encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
             inference_ami_version=table.inference_ami_version,
@@ -63,11 +77,98 @@ class EndpointStack(EnvironmentStack):
             model=model,
             model_data_download_timeout_seconds=environment.model_download_timeout_seconds,
             provision_timeout_seconds=table.provision_timeout_seconds,
+            retain_instance_count=environment.scaling is not None,
             volume_size_gb=table.volume_size_gb,
+        )
+        self._scale(environment, endpoint)
+        alarms = []
+        if request_alarms is not None:
+            alarms = [*request_alarms.alarms, *self._capacity_alarms(environment, endpoint, topics).alarms]
+        EndpointDashboard(
+            self,
+            "Dashboard",
+            adapter=environment.kind == "decision",
+            alarms=alarms,
+            gpu=environment.accelerator == "cuda",
+            metrics=endpoint.metrics,
         )
         CfnOutput(self, "EndpointName", value=endpoint.endpoint_name)
         CfnOutput(self, "EndpointArn", value=endpoint.endpoint_arn)
         CfnOutput(self, "ModelName", value=model.model_name)
+
+    def _topics(self, environment: Environment) -> Sequence[sns.ITopic]:
+        """The topic that the alarms tell: the file's, or one of the stack's own."""
+        if environment.alarms is None:
+            return []
+        if environment.alarms.topic_arn is not None:
+            return [sns.Topic.from_topic_arn(self, "AlarmTopic", environment.alarms.topic_arn)]
+        made = AlarmTopic(
+            self,
+            "AlarmTopic",
+            encryption_key=self.encryption_key,
+            endpoint_name=environment.endpoint_name,
+        )
+        CfnOutput(self, "AlarmTopicArn", value=made.topic.topic_arn)
+        return [made.topic]
+
+    def _request_alarms(self, environment: Environment, topics: Sequence[sns.ITopic]) -> RequestAlarms | None:
+        table = environment.alarms
+        if table is None:
+            return None
+        return RequestAlarms(
+            self,
+            "RequestAlarms",
+            error_percent=table.error_percent,
+            metrics=EndpointMetrics(environment.endpoint_name),
+            min_allowed_token_mass=table.min_allowed_token_mass if environment.answers_with_letters else None,
+            model_p95_seconds=table.model_p95_seconds,
+            overhead_seconds=table.overhead_seconds,
+            refusal_percent=table.refusal_percent if environment.kind == "decision" else None,
+            topics=topics,
+        )
+
+    def _capacity_alarms(
+        self, environment: Environment, endpoint: ModelEndpoint, topics: Sequence[sns.ITopic]
+    ) -> CapacityAlarms:
+        return CapacityAlarms(
+            self,
+            "CapacityAlarms",
+            adapter=environment.kind == "decision",
+            endpoint=endpoint,
+            longest_start_seconds=2 * environment.start_seconds,
+            topics=topics,
+        )
+
+    def _deployment_config(
+        self, environment: Environment, request_alarms: RequestAlarms | None
+    ) -> sagemaker.CfnEndpoint.DeploymentConfigProperty | None:
+        table = environment.deployment
+        if table is None or request_alarms is None:
+            return None
+        return deployment_config(
+            instance_count=environment.min_instance_count,
+            rollback_alarms=request_alarms.rollback_alarms,
+            start_seconds=environment.start_seconds,
+            strategy=table.strategy,
+            wait_seconds=table.wait_seconds,
+        )
+
+    def _scale(self, environment: Environment, endpoint: ModelEndpoint) -> None:
+        table = environment.scaling
+        if table is None:
+            return
+        scaling = VariantScaling(
+            self,
+            "Scaling",
+            endpoint=endpoint,
+            max_instance_count=table.max_instance_count,
+            min_instance_count=table.min_instance_count,
+        )
+        scaling.track_concurrency(
+            table.concurrent_requests_per_instance,
+            scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,
+            scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
+        )
 
     def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
         """The subnets by their ids; nothing is looked up."""

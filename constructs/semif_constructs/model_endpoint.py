@@ -3,19 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
+from aws_cdk import Annotations, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import ProblemsError
 from semif.placement import placement_problems, takes_volume, volume_problems, volume_warnings
+from semif_constructs.endpoint_metrics import VARIANT_NAME, EndpointMetrics
 from semif_constructs.served_model import ServedModel
-
-VARIANT_NAME = "AllTraffic"
 
 
 class ModelEndpoint(Construct):
@@ -31,6 +29,7 @@ class ModelEndpoint(Construct):
         construct_id: str,
         *,
         container_startup_health_check_timeout_seconds: int,
+        deployment_config: sagemaker.CfnEndpoint.DeploymentConfigProperty | None = None,
         encryption_key: kms.IKey | None = None,
         endpoint_name: str,
         inference_ami_version: str | None = None,
@@ -40,6 +39,7 @@ class ModelEndpoint(Construct):
         model: ServedModel,
         model_data_download_timeout_seconds: int,
         provision_timeout_seconds: int | None = None,
+        retain_instance_count: bool = False,
         volume_size_gb: int | None = None,
     ) -> None:
         """Host `model`.
@@ -47,9 +47,12 @@ class ModelEndpoint(Construct):
         Exactly one of `instance_type` and `instance_pool` (in order of preference). Both timeouts of the
         start take 60 to 3600 seconds, `provision_timeout_seconds` of a pool 300 to 3600.
         `inference_ami_version` is for GPU instances, and theirs must fit the image's CUDA. `volume_size_gb`
-        (1 to 512) is each instance's volume. `encryption_key` encrypts the volumes and the log, whose service
-        its policy must let in. Instance types with disks of their own take neither size nor key: with one of
-        them the volume gets none, and a warning says so.
+        (1 to 512) is each instance's volume. `encryption_key` encrypts the volumes. Instance types with disks
+        of their own take neither size nor key: with one of them the volume gets none, and a warning says so.
+
+        `deployment_config` (update_policy.py) says how the endpoint moves to another configuration; without
+        it, all at once as soon as the new instances are healthy. `retain_instance_count` keeps the number of
+        instances that scaling has come to, in place of `initial_instance_count`.
 
         Raises ProblemsError with everything that is wrong with the arguments.
         """
@@ -72,7 +75,9 @@ class ModelEndpoint(Construct):
         if problems:
             raise ProblemsError(self.node.path, problems)
         self.endpoint_name = endpoint_name
-        types = instance_pool or [cast(str, instance_type)]
+        self.initial_instance_count = initial_instance_count
+        self.instance_types = types = tuple(instance_pool or [cast(str, instance_type)])
+        self.metrics = EndpointMetrics(endpoint_name)
         encrypted = encryption_key is not None
         for warning in volume_warnings(types, volume_size_gb=volume_size_gb, encrypted=encrypted):
             Annotations.of(self).add_warning_v2("semif:instancesWithDisks", warning)
@@ -103,21 +108,10 @@ class ModelEndpoint(Construct):
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
+            deployment_config=deployment_config,
             endpoint_config_name=self.config.attr_endpoint_config_name,
             endpoint_name=endpoint_name,
-        )
-        if encryption_key is not None:
-            self.endpoint.node.add_dependency(self._encrypted_log(encryption_key))
-
-    def _encrypted_log(self, encryption_key: kms.IKey) -> logs.LogGroup:
-        """The endpoint's log group; SageMaker would make one without a key with the first line."""
-        return logs.LogGroup(
-            self,
-            "Log",
-            encryption_key=encryption_key,
-            log_group_name=f"/aws/sagemaker/Endpoints/{self.endpoint_name}",
-            removal_policy=RemovalPolicy.DESTROY,
-            retention=logs.RetentionDays.THREE_MONTHS,
+            retain_all_variant_properties=retain_instance_count or None,
         )
 
     @property
@@ -134,14 +128,8 @@ class ModelEndpoint(Construct):
         )
 
     def metric(self, metric_name: str, *, statistic: str) -> cloudwatch.Metric:
-        """A metric that SageMaker publishes for the variant, over five minutes."""
-        return cloudwatch.Metric(
-            dimensions_map={"EndpointName": self.endpoint_name, "VariantName": VARIANT_NAME},
-            metric_name=metric_name,
-            namespace="AWS/SageMaker",
-            period=Duration.minutes(5),
-            statistic=statistic,
-        )
+        """A metric that SageMaker publishes for the variant, over five minutes; `metrics` has others."""
+        return self.metrics.variant(metric_name, statistic=statistic)
 
     def metric_invocations(self) -> cloudwatch.Metric:
         """How many requests were sent to the container."""

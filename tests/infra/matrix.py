@@ -36,6 +36,24 @@ subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 ENCRYPTION = f'''[encryption]
 kms_key_arn = "{KEY_ARN}"
 '''
+TOPIC_ARN = "arn:aws:sns:eu-central-1:111122223333:somebody"
+OPERATION = {
+    "still": "",
+    "canary": """[scaling]
+min_instance_count = 2
+max_instance_count = 5
+[deployment]
+strategy = "canary"
+[alarms]
+""",
+    "rolling": f"""[deployment]
+strategy = "rolling"
+wait_seconds = 300
+[alarms]
+topic_arn = "{TOPIC_ARN}"
+""",
+}
+"""How it scales, how it is updated, and who is told."""
 BOUNDARY = "arn:aws:iam::111122223333:policy/Boundary"
 
 
@@ -50,6 +68,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "retained": row // 2 % 2 == 0,
             "bounded": (row // 3 + row) % 3 == 0,
             "uncompressed": (row // 6 + row % 3) % 2 == 0,
+            "operation": list(OPERATION)[(row // 3 + 2 * row + row // 9) % 3],
         }
         found[f"{path}-{network}"] = case
     return found
@@ -64,6 +83,8 @@ def environment_file(case: dict[str, Any]) -> str:
         '[model]\npreset = "embedded"\n',
         'format = "prefix"\n' if case["uncompressed"] else "",
         f"[endpoint]\n{place}\n",
+        "" if case["operation"] == "still" else "initial_instance_count = 2\n",
+        OPERATION[case["operation"]],
         NETWORKS[case["network"]],
         ENCRYPTION if case["encrypted"] else "",
     ]

@@ -18,11 +18,11 @@ every_case = pytest.mark.parametrize("name", CASES)
 
 
 def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [item["Properties"] for item in template["Resources"].values() if item["Type"] == kind]
+    return [item.get("Properties", {}) for item in template["Resources"].values() if item["Type"] == kind]
 
 
 def test_any_two_settings_meet() -> None:
-    settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed")
+    settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed", "operation")
     for one, other in combinations(settings, 2):
         wanted = product({case[one] for case in CASES.values()}, {case[other] for case in CASES.values()})
         assert set(wanted) == {(case[one], case[other]) for case in CASES.values()}, (one, other)
@@ -101,7 +101,7 @@ def test_the_key_is_used_wherever_data_lies(matrix: dict[str, Templates], name: 
     with_volume = CASES[name]["path"] in {"cpu", "text"}  # the other pools hold a type with disks of its own
     (bucket,) = of_type(artifacts, "AWS::S3::Bucket")
     (rule,) = bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
-    groups = [*of_type(artifacts, "AWS::Logs::LogGroup"), *of_type(endpoint, "AWS::Logs::LogGroup")]
+    groups = of_type(artifacts, "AWS::Logs::LogGroup")
     found = {
         "bucket": rule["ServerSideEncryptionByDefault"].get("KMSMasterKeyID"),
         **{
@@ -113,13 +113,15 @@ def test_the_key_is_used_wherever_data_lies(matrix: dict[str, Templates], name: 
             for number, project in enumerate(of_type(artifacts, "AWS::CodeBuild::Project"))
         },
         **{f"log {number}": group.get("KmsKeyId") for number, group in enumerate(groups)},
+        **{
+            f"topic {number}": topic.get("KmsMasterKeyId")
+            for number, topic in enumerate(of_type(endpoint, "AWS::SNS::Topic"))
+        },
     }
     (config,) = of_type(endpoint, "AWS::SageMaker::EndpointConfig")
     if CASES[name]["encrypted"]:
         assert set(found.values()) == {KEY_ARN}, found
         assert config.get("KmsKeyId") == (KEY_ARN if with_volume else None)
-        names = [group.get("LogGroupName") for group in of_type(endpoint, "AWS::Logs::LogGroup")]
-        assert names == [f"/aws/sagemaker/Endpoints/semif-{name}"]
     else:
         assert set(found.values()) == {None}, found
         assert ":kms:" not in str(matrix[name])

@@ -1,0 +1,75 @@
+"""How an endpoint moves to another configuration: the rules that environment files and constructs share.
+
+SageMaker calls it deployment guardrails ("Deployment guardrails for updating models in production", developer
+guide). They are for realtime and asynchronous endpoints, on one instance type or a pool; what they exclude
+(Marketplace containers, Inf1, and for rolling serverless and several variants: page "Exclusions") is not to
+be had here.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+Strategy = Literal["all-at-once", "canary", "linear", "rolling"]
+"""all-at-once, canary and linear start a second fleet (blue/green); rolling replaces a batch at a time."""
+
+ALARM_SECONDS = 300
+"""The alarms on requests look at this long: a shorter wait would end before a bad change could be seen."""
+MAX_WAIT_SECONDS = 3600
+MIN_EXECUTION_SECONDS, MAX_EXECUTION_SECONDS = 600, 28_800
+"""Bounds of SageMaker's `WaitIntervalInSeconds` and `MaximumExecutionTimeoutInSeconds`."""
+
+_LEAST_PERCENT = {"canary": 10, "linear": 10, "rolling": 5}
+_MOST_PERCENT = 50
+"""SageMaker: a canary up to 50, linear steps 10 to 50, rolling batches 5 to 50 percent of the instances."""
+
+
+def step_percent(strategy: Strategy, instance_count: int) -> int:
+    """The share of the instances that is moved in one step: one instance, or the least that is allowed.
+
+    `instance_count` is the fewest instances that the variant has. Raises KeyError for all-at-once, which has
+    no steps.
+    """
+    return min(max(_LEAST_PERCENT[strategy], math.ceil(100 / instance_count)), _MOST_PERCENT)
+
+
+def waits(strategy: Strategy, instance_count: int) -> int:
+    """How often the alarms are waited for."""
+    if strategy == "all-at-once":
+        return 1
+    if strategy == "canary":
+        return 2
+    steps = math.ceil(100 / step_percent(strategy, instance_count))
+    return steps + 1 if strategy == "linear" else steps
+
+
+def execution_seconds(
+    strategy: Strategy, instance_count: int, *, wait_seconds: int, start_seconds: int
+) -> int:
+    """The time limit for an update: its waits, and twice `start_seconds` for each fleet or batch to start."""
+    starts = waits(strategy, instance_count) if strategy == "rolling" else 1
+    seconds = waits(strategy, instance_count) * wait_seconds + 2 * starts * start_seconds
+    return min(max(seconds, MIN_EXECUTION_SECONDS), MAX_EXECUTION_SECONDS)
+
+
+def update_problems(*, instance_count: int, strategy: Strategy, wait_seconds: int) -> Iterator[str]:
+    """What is wrong with a strategy, one line for each problem.
+
+    `instance_count` is the fewest instances that the variant has: one cannot be halved ("CanarySize",
+    "LinearStepSize" and "MaximumBatchSize" of SageMaker's API reference are 50 percent at most).
+    """
+    if strategy != "all-at-once" and instance_count < 2:
+        yield (
+            f"strategy = {strategy!r} moves up to half of the instances at once, so it needs at least 2, and "
+            f"the variant may have {instance_count}; keep more, or use 'all-at-once'"
+        )
+    if not ALARM_SECONDS <= wait_seconds <= MAX_WAIT_SECONDS:
+        yield (
+            f"wait_seconds = {wait_seconds}: allowed are {ALARM_SECONDS}, which the alarms look at, to "
+            f"{MAX_WAIT_SECONDS}"
+        )
+    elif instance_count > 1 and waits(strategy, instance_count) * wait_seconds >= MAX_EXECUTION_SECONDS:
+        yield (
+            f"wait_seconds = {wait_seconds}: {waits(strategy, instance_count)} waits take longer than "
+            f"SageMaker's limit for an update, {MAX_EXECUTION_SECONDS} seconds; wait less"
+        )
