@@ -13,6 +13,13 @@ Params = dict[str, Any]
 Operation = Callable[[Params], Params]
 
 
+_JAVA_PATTERNS = {
+    r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
+    r"\p{Print}": r"[\x20-\x7E]",
+}
+"""What the models' patterns, which are Java's, spell in another way than Python's."""
+
+
 class ApiError(Exception):
     """A refusal that the caller sees under an error code of the service, e.g. `ValidationException`."""
 
@@ -79,7 +86,9 @@ def _constraint_problems(shape: Shape, value: Any, path: str) -> Iterator[str]:
         yield from _range_problem(shape, len(value), path)
         if shape.enum and value not in shape.enum:
             yield f"{path}: {value!r} is not one of {', '.join(shape.enum)}"
-        pattern = shape.metadata.get("pattern")
+        pattern = shape.metadata.get("pattern", "")
+        for java, python in _JAVA_PATTERNS.items():
+            pattern = pattern.replace(java, python)
         if pattern and not re.fullmatch(pattern, value, re.DOTALL):
             yield f"{path}: {value!r} does not match {pattern}"
     elif isinstance(value, int | float) and not isinstance(value, bool):

@@ -39,7 +39,7 @@ class EndpointDashboard(Construct):
         graphs: list[cloudwatch.IWidget] = [
             *([self._queue()] if asynchronous else [self._traffic()]),
             self._faults(adapter),
-            *([self._split()] if adapter else []),
+            *([self._split(asynchronous)] if adapter else []),
             *([] if asynchronous else [self._latency()]),
             *([self._tokens(), self._cache(), self._certainty()] if adapter else []),
             self._instances(adapter),
@@ -70,13 +70,13 @@ class EndpointDashboard(Construct):
         refusals = [self._metrics.adapter(adapter_metrics.OVERLOADS, statistic="Sum")] if adapter else []
         return _graph("Faults and refusals in five minutes", [*faults, *refusals])
 
-    def _split(self) -> cloudwatch.GraphWidget:
-        """Means, which add up; the platform's part is missing on asynchronous endpoints."""
+    def _split(self, asynchronous: bool) -> cloudwatch.GraphWidget:
+        """Means, which add up. Of asynchronous endpoints SageMaker does not publish its own part."""
         overhead = self._metrics.variant("OverheadLatency", statistic="Average")
         queue = self._metrics.adapter(adapter_metrics.QUEUE_SECONDS, statistic="Average")
         score = self._metrics.adapter(adapter_metrics.SCORE_SECONDS, statistic="Average")
         parts: list[cloudwatch.IMetric] = [
-            _seconds(overhead, "platform"),
+            *([] if asynchronous else [_seconds(overhead, "platform")]),
             queue.with_(label="queue"),
             score.with_(label="model"),
         ]

@@ -62,6 +62,7 @@ def test_cloudwatch_gets_what_is_new_with_every_value_of_a_distribution() -> Non
     assert line["QueueSeconds"] == [0.5, 1.5]
     assert line["Requests2xx"] == 2
     assert line["QueueDepth"] == 2
+    assert line["Overloads"] == 0, "CloudWatch computes no share of a figure that is missing"
     units = {m["Name"]: m["Unit"] for m in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]}
     assert units["QueueSeconds"] == "Seconds"
     assert set(units) == set(line) - {"_aws", "Endpoint"}

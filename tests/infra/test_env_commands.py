@@ -57,6 +57,7 @@ def case(path: str, network: str = "none", *, encrypted: bool = False) -> str:
             "path": path,
             "network": network,
             "encrypted": encrypted,
+            "operation": "still",
             "retained": False,
             "bounded": False,
             "uncompressed": False,

@@ -112,6 +112,41 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         (ONE, "treads = 2", "adapter.treads is not a known key"),
         (ONE, "gpu_layers = 4", "adapter.gpu_layers = 4: ml.c6i.large has no GPU"),
         (GPU_POOL, "gpu_layers = 0", "ml.g6.xlarge has a GPU that would idle"),
+        (ONE, "[scaling]", "scaling.max_instance_count is missing"),
+        (
+            ONE,
+            "[scaling]\nmin_instance_count = 0\nmax_instance_count = 2",
+            "scaling: min_instance_count = 0: a realtime variant keeps at least 1; scaling to zero needs",
+        ),
+        (
+            ONE,
+            "[scaling]\nmin_instance_count = 2\nmax_instance_count = 3",
+            "scaling: initial_instance_count = 1: allowed are 2 to 3",
+        ),
+        (
+            ONE,
+            "max_in_flight = 3\n[scaling]\nmax_instance_count = 2",
+            "scaling.concurrent_requests_per_instance = 4.0: the adapter takes 3 at once",
+        ),
+        (ONE, '[deployment]\nstrategy = "all-at-once"', "there is no [alarms]; add the table"),
+        (
+            ONE,
+            '[alarms]\n[deployment]\nstrategy = "canary"',
+            "so it needs at least 2, and the variant may have 1",
+        ),
+        (
+            f"{ONE}\ninitial_instance_count = 2",
+            '[alarms]\n[deployment]\nstrategy = "blue"',
+            "deployment.strategy = 'blue'",
+        ),
+        (
+            ONE,
+            '[alarms]\n[deployment]\nstrategy = "all-at-once"\nwait_seconds = 60',
+            "deployment: wait_seconds = 60: allowed are 300",
+        ),
+        (ONE, 'metrics = "off"\n[alarms]', "alarms: adapter.metrics = 'off' leaves them without"),
+        (ONE, '[alarms]\ntopic_arn = "mail"', "alarms.topic_arn: 'mail' must be the ARN of an SNS topic"),
+        (ONE, "[alarms]\nerror_percent = 0", "alarms.error_percent = 0: must be greater than 0"),
     ],
 )
 def test_what_is_refused(environment_of: EnvironmentOf, endpoint: str, adapter: str, problem: str) -> None:
@@ -173,6 +208,22 @@ def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) 
     assert lines == [f"  {problem}" for problem in caught.value.problems]
     for beginning in said:
         assert any(problem.startswith(beginning) for problem in caught.value.problems), beginning
+
+
+def test_a_topic_of_another_region_is_refused(environment_of: EnvironmentOf) -> None:
+    text = 'region = "eu-west-1"\n' + GOOD.format(
+        endpoint=ONE, adapter='[alarms]\ntopic_arn = "arn:aws:sns:eu-central-1:111122223333:somebody"'
+    )
+    with pytest.raises(ProblemsError, match=r"alarms\.topic_arn: .* is not in eu-west-1"):
+        environment_of(text)
+
+
+def test_cooldowns_fit_the_start(environment_of: EnvironmentOf) -> None:
+    scaled = environment_of(GOOD.format(endpoint=ONE, adapter="[scaling]\nmax_instance_count = 2"))
+    assert (scaled.scale_out_cooldown_seconds, scaled.scale_in_cooldown_seconds) == (600, 1200)
+    given = "[scaling]\nmax_instance_count = 2\nscale_out_cooldown_seconds = 0\nscale_in_cooldown_seconds = 5"
+    chosen = environment_of(GOOD.format(endpoint=ONE, adapter=given))
+    assert (chosen.scale_out_cooldown_seconds, chosen.scale_in_cooldown_seconds) == (0, 5)
 
 
 def test_a_file_cannot_name_itself(environment_of: EnvironmentOf) -> None:

@@ -1,0 +1,140 @@
+"""How an endpoint moves to another configuration: the strategies, and what SageMaker does not combine."""
+
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk.assertions import Template
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semif.errors import ProblemsError
+from semif.updates import Strategy, execution_seconds, step_percent, update_problems, waits
+from semif_constructs.update_policy import deployment_config
+
+Templates = dict[str, Any]
+ENDPOINT = "AWS::SageMaker::Endpoint"
+
+
+def policy_of(strategy: Strategy, instance_count: int = 4, alarms: int = 1) -> dict[str, Any]:
+    stack = Stack(App(analytics_reporting=False), "Test")
+    named = [
+        cloudwatch.Alarm.from_alarm_arn(stack, f"A{n}", f"arn:aws:cloudwatch:x:1:alarm:a{n}")
+        for n in range(alarms)
+    ]
+    made = deployment_config(
+        instance_count=instance_count,
+        rollback_alarms=named,
+        start_seconds=700,
+        strategy=strategy,
+        wait_seconds=600,
+    )
+    resolved: dict[str, Any] = stack.resolve(made)
+    return resolved
+
+
+def test_an_endpoint_goes_back_on_the_alarms_on_its_requests(templates: dict[str, Templates]) -> None:
+    template = Template.from_json(templates["prod"]["Endpoint"])
+    (endpoint,) = template.find_resources(ENDPOINT).values()
+    config = endpoint["Properties"]["DeploymentConfig"]
+    assert config["BlueGreenUpdatePolicy"] == {
+        "MaximumExecutionTimeoutInSeconds": 2820,
+        "TerminationWaitInSeconds": 600,
+        "TrafficRoutingConfiguration": {
+            "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+            "Type": "CANARY",
+            "WaitIntervalInSeconds": 600,
+        },
+    }
+    alarms = template.find_resources("AWS::CloudWatch::Alarm")
+    names = {
+        alarms[alarm["AlarmName"]["Ref"]]["Properties"]["AlarmName"]
+        for alarm in config["AutoRollbackConfiguration"]["Alarms"]
+    }
+    assert names == {
+        f"semif-prod-{name}"
+        for name in ("allowed-token-mass", "container-errors", "model-latency", "platform-errors", "refusals")
+    }
+
+
+def test_the_role_may_see_the_alarms_and_no_others(templates: dict[str, Templates]) -> None:
+    template = Template.from_json(templates["prod"]["Endpoint"])
+    (statement,) = [
+        statement
+        for policy in template.find_resources("AWS::IAM::Policy").values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Action"] == "cloudwatch:DescribeAlarms"
+    ]
+    alarms = template.find_resources("AWS::CloudWatch::Alarm")
+    assert len(statement["Resource"]) == 5
+    assert all(resource["Fn::GetAtt"][0] in alarms for resource in statement["Resource"])
+
+
+def test_no_setting_leaves_sagemakers_own_way(templates: dict[str, Templates]) -> None:
+    for name in ("dev", "text"):
+        (endpoint,) = Template.from_json(templates[name]["Endpoint"]).find_resources(ENDPOINT).values()
+        assert "DeploymentConfig" not in endpoint["Properties"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "routing"),
+    [
+        ("all-at-once", {"type": "ALL_AT_ONCE"}),
+        ("canary", {"type": "CANARY", "canarySize": {"type": "CAPACITY_PERCENT", "value": 25}}),
+        ("linear", {"type": "LINEAR", "linearStepSize": {"type": "CAPACITY_PERCENT", "value": 25}}),
+    ],
+)
+def test_a_second_fleet_takes_over(strategy: Strategy, routing: dict[str, Any]) -> None:
+    policy = policy_of(strategy)
+    assert "rollingUpdatePolicy" not in policy
+    assert policy["blueGreenUpdatePolicy"]["trafficRoutingConfiguration"] == {
+        **routing,
+        "waitIntervalInSeconds": 600,
+    }
+    assert policy["blueGreenUpdatePolicy"]["terminationWaitInSeconds"] == 600
+
+
+def test_rolling_replaces_batches() -> None:
+    policy = policy_of("rolling")
+    assert policy == {
+        "autoRollbackConfiguration": {"alarms": [{"alarmName": "a0"}]},
+        "rollingUpdatePolicy": {
+            "maximumBatchSize": {"type": "CAPACITY_PERCENT", "value": 25},
+            "maximumExecutionTimeoutInSeconds": 4 * 600 + 4 * 2 * 700,
+            "waitIntervalInSeconds": 600,
+        },
+    }
+
+
+@pytest.mark.parametrize("strategy", ["canary", "linear", "rolling"])
+def test_one_instance_cannot_be_moved_in_steps(strategy: Strategy) -> None:
+    with pytest.raises(ProblemsError, match="so it needs at least 2, and the variant may have 1"):
+        policy_of(strategy, instance_count=1)
+
+
+@pytest.mark.parametrize("alarms", [0, 11])
+def test_one_to_ten_alarms(alarms: int) -> None:
+    with pytest.raises(ProblemsError, match=f"holds {alarms} alarms, allowed are 1 to 10"):
+        policy_of("all-at-once", alarms=alarms)
+
+
+@given(
+    strategy=st.sampled_from(["canary", "linear", "rolling"]),
+    instance_count=st.integers(2, 400),
+    wait_seconds=st.integers(0, 4000),
+)
+def test_what_is_not_refused_is_within_sagemakers_bounds(
+    strategy: Strategy, instance_count: int, wait_seconds: int
+) -> None:
+    percent = step_percent(strategy, instance_count)
+    assert (5 if strategy == "rolling" else 10) <= percent <= 50
+    assert percent * instance_count >= 100  # a step moves an instance at least
+    refused = list(
+        update_problems(instance_count=instance_count, strategy=strategy, wait_seconds=wait_seconds)
+    )
+    if not refused:
+        limit = execution_seconds(strategy, instance_count, wait_seconds=wait_seconds, start_seconds=900)
+        assert 600 <= limit <= 28_800
+        assert waits(strategy, instance_count) * wait_seconds < limit
+        assert 300 <= wait_seconds <= 3600
