@@ -124,7 +124,13 @@ def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> No
         if (quota := quotas.get(name := _quota_name(instance_type))) and quota.value < count
     ]
     # An endpoint with a pool is heterogeneous: its types may make up the number together.
-    if unknown or sum(quota.value for quota in quotas.values()) >= count:
+    together = sum(quota.value for quota in quotas.values())
+    if not unknown and count <= together < environment.max_instance_count:
+        check.warnings.append(
+            f"{aws.region} allows {together} instances of {', '.join(types)} together, scaling may ask for "
+            f"{environment.max_instance_count}; raise the quotas, or lower scaling.max_instance_count"
+        )
+    if unknown or together >= count:
         # SageMaker documents the fallback to the next type for want of capacity, not of quota.
         check.warnings.extend(f"{line}, or take the type out of the pool" for line in too_small)
     else:

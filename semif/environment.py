@@ -147,6 +147,11 @@ class Environment(Table):
         return self.scaling.min_instance_count if self.scaling else self.endpoint.initial_instance_count
 
     @property
+    def max_instance_count(self) -> int:
+        """The most instances that the endpoint may come to."""
+        return self.scaling.max_instance_count if self.scaling else self.endpoint.initial_instance_count
+
+    @property
     def start_seconds(self) -> int:
         """What the start of an instance usually takes: half of what it may take at most."""
         return (self.startup_timeout_seconds + self.model_download_timeout_seconds) // 2

@@ -19,6 +19,16 @@ FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
 
+_Keys = dict[str, tuple[str, ...]]
+_ONLY_REALTIME: _Keys = {
+    "scaling": ("concurrent_requests_per_instance",),
+    "alarms": ("model_p95_seconds", "overhead_seconds"),
+}
+_ONLY_ASYNC: _Keys = {"scaling": ("backlog_per_instance",), "alarms": ("backlog_age_seconds",)}
+_ONLY_DECISIONS: _Keys = {"alarms": ("refusal_percent", "min_allowed_token_mass")}
+"""Keys that say something about some endpoints only."""
+
+
 def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong across keys, found on the raw tables: also where a key alone is wrong already."""
     preset = _typed(_table(tables, "model"), "preset", str)
@@ -55,10 +65,25 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
     named_types = [*(types or ()), *filter(None, [placement["instance_type"]])]
     yield from _gpu_layer_problems(adapter, named_types)
+    yield from _useless_keys(tables)
     yield from _scaling_problems(tables, named_types)
     yield from _update_problems(tables)
     if "alarms" in tables and tables.get("kind") == "decision" and adapter.get("metrics") == "off":
         yield "alarms: adapter.metrics = 'off' leaves them without the adapter's figures; remove one of them"
+
+
+def _useless_keys(tables: Mapping[str, Any]) -> Iterator[str]:
+    asynchronous = _table(tables, "endpoint").get("mode") == "async"
+    wrong: list[tuple[str, _Keys]] = [
+        ("asynchronous", {} if asynchronous else _ONLY_ASYNC),
+        ("realtime", _ONLY_REALTIME if asynchronous else {}),
+        ("decision", _ONLY_DECISIONS if tables.get("kind") == "text" else {}),
+    ]
+    for kind, keys in wrong:
+        for table, names in keys.items():
+            for key in names:
+                if key in _table(tables, table):
+                    yield f"{table}.{key} is for {kind} endpoints only; remove it"
 
 
 def _scaling_problems(tables: Mapping[str, Any], types: list[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from semif.placement import MAX_VOLUME_GB
 from semif.presets import ModelFormat
 from semif.toml_file import shown
-from semif.updates import Strategy
+from semif.updates import ALARM_SECONDS, MAX_WAIT_SECONDS, Strategy
 
 
 def _written_as(pattern: str, allowed: str) -> tuple[AfterValidator, WithJsonSchema]:
@@ -200,7 +200,9 @@ class DeploymentTable(Table):
 
     strategy: Strategy
     """all-at-once, canary (one step, then the rest), linear (equal steps), rolling (no second fleet)."""
-    wait_seconds: int = 600
+    wait_seconds: Annotated[
+        int, Field(json_schema_extra={"minimum": ALARM_SECONDS, "maximum": MAX_WAIT_SECONDS})
+    ] = 600
     """How long the alarms are watched after each step, 300 to 3600."""
 
 

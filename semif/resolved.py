@@ -81,6 +81,8 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
     scaled = {
         "endpoint.startup_timeout_seconds": environment.startup_timeout_seconds,
         "endpoint.model_download_timeout_seconds": environment.model_download_timeout_seconds,
+        "scaling.scale_out_cooldown_seconds": environment.scale_out_cooldown_seconds,
+        "scaling.scale_in_cooldown_seconds": environment.scale_in_cooldown_seconds,
     }
     for key, value, given in _written(environment):
         if given:

@@ -165,11 +165,13 @@ def test_show_tells_what_an_environment_comes_to(
 
 def test_show_tells_where_each_value_is_from(project: Path) -> None:
     text = case("cuda").replace("volume_size_gb = 40", "startup_timeout_seconds = 500")
-    write(project, "gpu", text + "[adapter]\nstreams = 2\n")
+    write(project, "gpu", text + "[adapter]\nstreams = 2\n[scaling]\nmax_instance_count = 3\n")
     view = shown("gpu")
     settings = {entry["key"]: (entry["value"], entry["source"]) for entry in view["settings"]}
     assert settings["endpoint.startup_timeout_seconds"] == (500, "from the file")
     assert settings["endpoint.model_download_timeout_seconds"] == (360, "from the model's size")
+    assert settings["scaling.scale_out_cooldown_seconds"] == (430, "from the model's size")
+    assert settings["scaling.max_instance_count"] == (3, "from the file")
     assert settings["adapter.streams"] == (2, "from the file")
     assert settings["adapter.context_tokens"] == (4096, "default")
     assert settings["adapter.gpu_layers"] == (-1, "from the instance type")

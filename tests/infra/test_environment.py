@@ -144,6 +144,16 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
             '[alarms]\n[deployment]\nstrategy = "all-at-once"\nwait_seconds = 60',
             "deployment: wait_seconds = 60: allowed are 300",
         ),
+        (
+            ONE,
+            "[scaling]\nmax_instance_count = 2\nbacklog_per_instance = 9",
+            "is for asynchronous endpoints only",
+        ),
+        (
+            ONE,
+            "[alarms]\nbacklog_age_seconds = 60",
+            "alarms.backlog_age_seconds is for asynchronous endpoints",
+        ),
         (ONE, 'metrics = "off"\n[alarms]', "alarms: adapter.metrics = 'off' leaves them without"),
         (ONE, '[alarms]\ntopic_arn = "mail"', "alarms.topic_arn: 'mail' must be the ARN of an SNS topic"),
         (ONE, "[alarms]\nerror_percent = 0", "alarms.error_percent = 0: must be greater than 0"),
@@ -208,6 +218,12 @@ def test_all_problems_of_a_file_are_said_at_once(environment_of: EnvironmentOf) 
     assert lines == [f"  {problem}" for problem in caught.value.problems]
     for beginning in said:
         assert any(problem.startswith(beginning) for problem in caught.value.problems), beginning
+
+
+def test_another_container_has_no_refusals(environment_of: EnvironmentOf) -> None:
+    text = GOOD.format(endpoint='instance_type = "ml.c6i.4xlarge"', adapter="").replace("[adapter]", "")
+    with pytest.raises(ProblemsError, match=r"alarms\.refusal_percent is for decision endpoints only"):
+        environment_of(text.replace('"decision"', '"text"') + "[alarms]\nrefusal_percent = 2")
 
 
 def test_a_topic_of_another_region_is_refused(environment_of: EnvironmentOf) -> None:

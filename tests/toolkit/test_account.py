@@ -1,6 +1,7 @@
 """What an account lacks, told before anything is made: moto for STS and SSM, stubs for Service Quotas."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,24 +81,31 @@ G6, G6E, G5 = "ml.g6.xlarge", "ml.g6e.xlarge", "ml.g5.xlarge"
 
 
 def test_an_account_that_has_all(aws: Aws) -> None:
-    assert checked(aws, (G6, 4), (G6E, 1), (G5, 2.0)) == AccountCheck("us-east-1", ACCOUNT)
+    assert checked(aws, (G6, 4), (G6E, 2), (G5, 2.0)) == AccountCheck("us-east-1", ACCOUNT)
 
 
 def test_a_pool_of_which_nothing_is_allowed(aws: Aws) -> None:
     found = checked(aws, (G6, 0), (G6E, 0), (G5, 0))
     assert (len(found.problems), found.warnings) == (3, [])
     told = found.problems[0]
-    assert told.startswith("us-east-1 allows 0 instances of ml.g6.xlarge, needed are 1: the quota ")
+    assert told.startswith("us-east-1 allows 0 instances of ml.g6.xlarge, needed are 2: the quota ")
     assert '"ml.g6.xlarge for endpoint usage" (L-00000000); raise it with `aws service-quotas ' in told
-    assert told.endswith("--service-code sagemaker --quota-code L-00000000 --desired-value 1`")
+    assert told.endswith("--service-code sagemaker --quota-code L-00000000 --desired-value 2`")
 
 
 def test_a_pool_of_which_some_is_allowed(aws: Aws) -> None:
-    found = checked(aws, (G6, 0), (G6E, 1), (G5, 0))
+    found = checked(aws, (G6, 0), (G6E, 6), (G5, 0))
     assert found.problems == []
     assert [line.split(",")[0] for line in found.warnings] == [
         f"us-east-1 allows 0 instances of {instance_type}" for instance_type in (G6, G5)
     ]
+
+
+def test_scaling_may_ask_for_more_than_is_allowed(aws: Aws) -> None:
+    found = checked(aws, (G6, 3), (G6E, 2), (G5, 0))
+    assert found.problems == []
+    assert "allows 5 instances of ml.g6.xlarge, ml.g6e.xlarge, ml.g5.xlarge together" in found.warnings[0]
+    assert "scaling may ask for 6" in found.warnings[0]
 
 
 def test_the_only_type_is_not_allowed(aws: Aws) -> None:
@@ -109,14 +117,14 @@ def test_fewer_than_the_initial_instances(aws: Aws, project: Path) -> None:
     for name in ("dev", "prod"):
         file = project / "environments" / f"{name}.toml"
         text = file.read_text()
-        assert "initial_instance_count = 1" in text
-        file.write_text(text.replace("initial_instance_count = 1", "initial_instance_count = 3"))
+        assert "\ninitial_instance_count = " in text
+        file.write_text(re.sub(r"(?m)^initial_instance_count = .", "initial_instance_count = 3", text))
     (problem,) = checked(aws, ("ml.c6i.8xlarge", 2), environment="dev").problems
     assert "allows 2 instances of ml.c6i.8xlarge, needed are 3" in problem
     assert "--desired-value 3" in problem
     assert len(checked(aws, (G6, 1), (G6E, 1), (G5, 0)).problems) == 3, "two altogether"
     together = checked(aws, (G6, 1), (G6E, 1), (G5, 1))
-    assert (together.problems, len(together.warnings)) == ([], 3)
+    assert (together.problems, len(together.warnings)) == ([], 4), "and scaling may ask for more"
 
 
 def test_defaults_count_where_the_account_has_no_quota_of_its_own(aws: Aws) -> None:
