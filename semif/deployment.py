@@ -8,14 +8,18 @@ from tempfile import TemporaryDirectory
 from semif import cdk, local
 from semif.aws import LOCAL_AWS_ENDED
 from semif.chat import Completion, complete
-from semif.endpoint import find_endpoint
+from semif.endpoint import EndpointState, find_endpoint
+from semif.endpoint_watch import EndpointWatch, Look
 from semif.errors import SemifError
+from semif.files import write_whole
 from semif.invoke import Answer, ask_endpoint
-from semif.lock import Lock
-from semif.stacks import TOOLKIT_STACK, delete_stack, empty_bucket, find_stack
+from semif.lock import Lock, write_lock
+from semif.rollback import deployed_lock, keep_previous
+from semif.stacks import TOOLKIT_STACK, delete_stack, empty_bucket, find_stack, stack_resource
 from semif.target import Target
 
 OnLine = Callable[[str], None]
+OnLook = Callable[[Look], None]
 
 NO_DIFFERENCES = "Number of stacks with differences: 0"
 """The end of the last line of `cdk diff` where nothing differs."""
@@ -43,20 +47,51 @@ def deploy_artifacts(target: Target, on_line: OnLine) -> None:
     _deploy(target, target.environment.artifacts_stack, "artifacts", on_line)
 
 
-def deploy_endpoint(target: Target, on_line: OnLine) -> Lock:
+def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _: None) -> Lock:
     """Deploy the endpoint that the lock pins, and see that SageMaker really runs it.
 
-    Raises SemifError without a usable lock, CdkError where the deployment fails, and SemifError where the
-    endpoint then is not what the lock says.
+    `on_line` gets what CloudFormation tells, `on_look` what the endpoint is like meanwhile, from another
+    thread. Where other pins were deployed before, their lock is kept for a rollback. Raises SemifError
+    without a usable lock, where the deployment fails, and where the endpoint then is not what the lock says:
+    with SageMaker's reason, and the last lines of a container that did not start.
     """
     lock = target.read_lock()
-    _deploy(target, target.environment.endpoint_stack, "all", on_line)
-    state = find_endpoint(target.aws, target.environment.endpoint_name)
-    if state is None:
-        raise SemifError(f"the endpoint {target.environment.endpoint_name} is not there after its deployment")
-    if problems := list(state.problems(lock)):
-        raise SemifError("; ".join(problems))
+    before = deployed_lock(target)
+    name = target.environment.endpoint_name
+    with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
+        try:
+            _deploy(target, target.environment.endpoint_stack, "all", on_line)
+        except cdk.CdkError as error:
+            raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
+        if problems := endpoint_problems(target, find_endpoint(target.aws, name), lock):
+            raise SemifError("\n".join([*problems, *watch.what_went_wrong()]))
+    keep_previous(target, before, lock)
     return lock
+
+
+def endpoint_problems(target: Target, state: EndpointState | None, lock: Lock) -> list[str]:
+    """Why the endpoint, found in `state`, is not a healthy one of `lock` and its stack; empty where it is."""
+    environment = target.environment
+    if state is None:
+        return [f"there is no endpoint {environment.endpoint_name}"]
+    config = stack_resource(target.aws, environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
+    return list(state.problems(lock, stack_config=config))
+
+
+def roll_back(target: Target, wanted: Lock, on_line: OnLine, on_look: OnLook = lambda _: None) -> Lock:
+    """Put `wanted` into the lock's place and deploy the endpoint. Raises as `deploy_endpoint`.
+
+    Where that fails the lock on disk is again what it was. The environment's settings are the present ones.
+    """
+    path = target.lock_path
+    old = path.read_bytes() if path.exists() else None
+    write_lock(path, wanted)
+    try:
+        return deploy_endpoint(target, on_line, on_look)
+    except SemifError:
+        if old is not None:
+            write_whole(path, old)
+        raise
 
 
 def first_answer(target: Target) -> Answer | Completion:

@@ -12,6 +12,7 @@ from semif.lock import Lock
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker.type_defs import (
         ContainerDefinitionOutputTypeDef,
+        DescribeEndpointOutputTypeDef,
         ProductionVariantOutputTypeDef,
     )
 
@@ -29,43 +30,63 @@ class EndpointState:
     instance_types: tuple[str, ...]
     """The one type, or those of the pool in order of preference."""
     instances: int
+    desired_instances: int
     image: str
     model_data: str
     """The archive, the prefix of the files, or the address that the container downloads from."""
 
-    def problems(self, lock: Lock) -> Iterator[str]:
-        """Why this is not a healthy endpoint of `lock`. A rolled-back update is InService on its old pins."""
+    def problems(self, lock: Lock, *, stack_config: str | None) -> Iterator[str]:
+        """Why this is not a healthy endpoint of `lock` and of its stack's configuration.
+
+        An update that SageMaker rolled back is InService, on the configuration it had before, even where
+        CloudFormation took the update for done. `stack_config` is None where the stack has none.
+        """
         if self.status != IN_SERVICE:
             yield f"the endpoint {self.name} is {self.status}, not {IN_SERVICE}"
         if self.failure_reason:
             yield f"SageMaker says: {self.failure_reason}"
+        # Names in SageMaker's ARNs, which CloudFormation may tell instead, are in lower case.
+        if stack_config is not None and stack_config.lower() != self.config.lower():
+            yield (
+                f"it runs the configuration {self.config}, its stack has {stack_config}: SageMaker rolled "
+                "the update back, or somebody changed the endpoint by hand"
+            )
         if self.image != lock.image_uri:
             yield f"it runs the image {self.image}, the lock pins {lock.image_uri}"
         if self.model_data != lock.model.address:
             yield f"it runs the model {self.model_data}, the lock pins {lock.model.address}"
 
 
-def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
-    """The endpoint `name`, None where there is none."""
+def describe_endpoint(aws: Aws, name: str) -> "DescribeEndpointOutputTypeDef | None":
+    """What SageMaker tells of the endpoint `name`, None where there is none."""
     with aws_errors():
         try:
-            endpoint = aws.sagemaker.describe_endpoint(EndpointName=name)
+            return aws.sagemaker.describe_endpoint(EndpointName=name)
         except ClientError as error:
             if "Could not find endpoint" in error.response.get("Error", {}).get("Message", ""):
                 return None
             raise
+
+
+def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
+    """The endpoint `name`, None where there is none."""
+    endpoint = describe_endpoint(aws, name)
+    if endpoint is None:
+        return None
+    with aws_errors():
         config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=endpoint["EndpointConfigName"])
         (variant,) = config["ProductionVariants"]
         model = aws.sagemaker.describe_model(ModelName=variant["ModelName"])
     container = model["PrimaryContainer"]
-    running = endpoint.get("ProductionVariants", [{}])
+    running = endpoint.get("ProductionVariants", [])
     return EndpointState(
         name=name,
         status=endpoint["EndpointStatus"],
         failure_reason=endpoint.get("FailureReason"),
         config=endpoint["EndpointConfigName"],
         instance_types=_instance_types(variant),
-        instances=running[0].get("CurrentInstanceCount", 0),
+        instances=running[0].get("CurrentInstanceCount", 0) if running else 0,
+        desired_instances=running[0].get("DesiredInstanceCount", 0) if running else 0,
         image=container.get("Image", ""),
         model_data=_model_data(container),
     )

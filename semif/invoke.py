@@ -128,7 +128,7 @@ def ask_url(url: str, body: bytes) -> Answer:
 
     Raises AnswerError for the adapter's errors and SemifError where it cannot be reached.
     """
-    _check_url(url)
+    check_url(url)
     target = url if url.endswith("/invocations") else url.rstrip("/") + "/invocations"
     pool = urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=70), retries=False)
     try:
@@ -142,7 +142,7 @@ def ask_url(url: str, body: bytes) -> Answer:
     return _answer(reply.data)
 
 
-def _check_url(url: str) -> None:
+def check_url(url: str) -> None:
     """Raise SemifError for what is no address of an adapter."""
     try:
         parts = urllib3.util.parse_url(url)

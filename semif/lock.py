@@ -33,6 +33,9 @@ LOCAL_ACCOUNT = "000000000000"
 
 MAX_LOCK_BYTES = 65_536
 
+TEMPLATE_METADATA = "Semif::Lock"
+"""Under this key of its template's `Metadata` the Endpoint stack carries the lock that it was made from."""
+
 
 class BuiltImage(LockPart):
     """An image that a build pushed and whose digest it read back."""
@@ -123,12 +126,20 @@ class Lock(LockPart):
             return str(self.image.uri)
         return f"{registry_of(self.account, self.region)}/unbuilt@sha256:{self.image.source_sha256}"
 
+    def pins_same_as(self, other: "Lock") -> bool:
+        """Whether both deploy the same image and the same model, however they were built."""
+        return (self.image_uri, self.model.address) == (other.image_uri, other.model.address)
+
     def canonical_bytes(self) -> bytes:
         """The lock's one byte form: sorted keys, two-space indent, a final newline."""
+        return (json.dumps(self.content(), sort_keys=True, indent=2) + "\n").encode()
+
+    def content(self) -> dict[str, Any]:
+        """The lock as its file has it."""
         content = self.model_dump(by_alias=True, mode="json")
         if not self.example:
             del content["example"]
-        return (json.dumps(content, sort_keys=True, indent=2) + "\n").encode()
+        return content
 
 
 def registry_of(account: str, region: str) -> str:
@@ -144,7 +155,7 @@ def lock_path(environment_name: str) -> Path:
 
 def read_lock(path: Path) -> Lock:
     """The lock of one file. Raises SemifError if it cannot be read, ProblemsError with all its problems."""
-    name = path.name.removesuffix(".json").removesuffix(".lock")
+    name = path.name.partition(".")[0]
     try:
         with path.open("rb") as file:
             content = file.read(MAX_LOCK_BYTES + 1)

@@ -43,7 +43,7 @@ def find_stack(aws: Aws, name: str) -> Stack | None:
         try:
             (told,) = aws.cloudformation.describe_stacks(StackName=name)["Stacks"]
         except ClientError as error:
-            if "does not exist" in error.response.get("Error", {}).get("Message", ""):
+            if _is_missing(error):
                 return None
             raise
     if told["StackStatus"] == "DELETE_COMPLETE":
@@ -78,6 +78,36 @@ def require_stack(aws: Aws, name: str, *, missing: str) -> Stack:
     return stack
 
 
+def stack_resource(aws: Aws, stack: str, resource_type: str) -> str | None:
+    """The physical id of the stack's one resource of a type, None without such a resource or stack.
+
+    An id that is an ARN is cut down to the name at its end.
+    """
+    with aws_errors():
+        pages = aws.cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
+        try:
+            ids = [
+                resource.get("PhysicalResourceId", "")
+                for page in pages
+                for resource in page["StackResourceSummaries"]
+                if resource["ResourceType"] == resource_type
+            ]
+        except ClientError as error:
+            if _is_missing(error):
+                return None
+            raise
+    return ids[0].rpartition("/")[2] if ids else None
+
+
+def stack_metadata(aws: Aws, stack: str) -> Mapping[str, object]:
+    """The `Metadata` of the template that the stack was last deployed with, empty where it has none."""
+    with aws_errors():
+        # botocore hands a JSON template over as a mapping already.
+        template: object = aws.cloudformation.get_template(StackName=stack)["TemplateBody"]
+    metadata = template.get("Metadata") if isinstance(template, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
 def delete_stack(
     aws: Aws, stack: Stack, *, poll_seconds: float, on_status: Callable[[str], None] = lambda _: None
 ) -> None:
@@ -94,6 +124,10 @@ def delete_stack(
         if time.monotonic() > deadline:
             raise SemifError(f"{stack.name} is still {left.status} after {_DELETE_SECONDS} s")
         time.sleep(poll_seconds)
+
+
+def _is_missing(error: ClientError) -> bool:
+    return "does not exist" in error.response.get("Error", {}).get("Message", "")
 
 
 def _failed(aws: Aws, stack: Stack) -> list[str]:

@@ -30,6 +30,11 @@ class Target:
         """How a command names this target, for messages: `dev`, `demo --local`."""
         return self.environment.name + (" --local" if self.local else "")
 
+    @property
+    def previous_lock_path(self) -> Path:
+        """Where the lock is kept that the present one replaced: `dev.previous.lock.json`."""
+        return self.lock_path.with_name(f"{self.environment.name}.previous.lock.json")
+
     def cdk_context(self, stage: str) -> list[str]:
         """The CDK contexts that compose this target's stacks; `stage` is `artifacts` or `all`."""
         contexts = {"env": self.environment.name, "stage": stage, "lock": str(self.lock_path)}
@@ -55,13 +60,17 @@ class Target:
             )
         self.refuse_example()
         lock = read_lock(self.lock_path)
-        check_lock(lock, self.environment, source=self.lock_path)
+        self.check_lock(lock, source=self.lock_path)
+        return lock
+
+    def check_lock(self, lock: Lock, *, source: str | Path) -> None:
+        """Check `lock` of `source` against environment, preset and account. Raises as `read_lock` does."""
+        check_lock(lock, self.environment, source=source)
         if (lock.account, lock.region) != (self.account, self.aws.region):
             raise SemifError(
-                f"{self.lock_path} is of account {lock.account} in {lock.region}, the credentials are of "
+                f"{source} is of account {lock.account} in {lock.region}, the credentials are of "
                 f"{self.account} in {self.aws.region}; use those, or run `semif build {self.command_line}`"
             )
-        return lock
 
 
 def open_target(name: str, *, on_this_machine: bool, profile: str | None = None) -> Target:

@@ -11,7 +11,7 @@ from constructs import Construct
 from cdk_app.stacks.environment_stack import EnvironmentStack
 from semif.environment import Environment
 from semif.environment_tables import NetworkTable
-from semif.lock import Lock
+from semif.lock import TEMPLATE_METADATA, Lock
 from semif.locked_model import HubModel
 from semif.pins import ImageRef
 from semif_constructs.alarm_topic import AlarmTopic
@@ -42,6 +42,7 @@ class EndpointStack(EnvironmentStack):
             environment=environment,
             region=lock.region,
         )
+        self.template_options.metadata = {TEMPLATE_METADATA: lock.content()}
         topics = self._topics(environment)
         request_alarms = self._request_alarms(environment, topics)
         # The same ids for both kinds: an environment that changes its kind keeps its endpoint.

@@ -13,6 +13,7 @@ from semif.builds.codebuild import Build
 from semif.builds.run import build_environment
 from semif.chat import Completion
 from semif.cli.steps import Step, Steps
+from semif.endpoint_watch import Look
 from semif.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.invoke import Answer
@@ -54,8 +55,14 @@ def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
             deployment.deploy_artifacts(target, step.tell)
     build_step(steps, target)
     with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
-        deployment.deploy_endpoint(target, step.tell)
+        display = EndpointDisplay(step)
+        deployment.deploy_endpoint(target, display.on_line, display.on_look)
         step.note = target.environment.endpoint_name
+    return answer_step(steps, target)
+
+
+def answer_step(steps: Steps, target: Target) -> Answer | Completion:
+    """Ask the endpoint for a first answer, as a step."""
     with steps.step("ask for a first answer"):
         return deployment.first_answer(target)
 
@@ -91,6 +98,36 @@ def _build_title(environment: Environment) -> str:
     if environment.preset is None:
         return "pin the published image"
     return "build the model" if environment.kind == "text" else "build the image and the model"
+
+
+class EndpointDisplay:
+    """Shows what the endpoint is like while it is deployed: on a terminal always, elsewhere each change."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._event = ""
+        self._look: Look | None = None
+
+    def on_line(self, line: str) -> None:
+        """Show the CDK's line under what the endpoint is like."""
+        if text := " ".join(line.split()):
+            self._event = text
+            self._show()
+
+    def on_look(self, look: Look) -> None:
+        """Show `look`."""
+        if self._look is None or look.summary != self._look.summary:
+            self._step.log(f"endpoint: {look.summary} ({look.seconds:.0f} s)")
+        self._look = look
+        self._show()
+
+    def _show(self) -> None:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        if self._look is not None:
+            table.add_row(f"endpoint: [bold]{escape(self._look.summary)}[/], {self._look.seconds:.0f} s")
+        table.add_row(f"[dim]{escape(self._event)}[/]")
+        self._step.show(table)
 
 
 class _BuildDisplay:

@@ -20,8 +20,12 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     """Deploy ENV, from its artifacts to an endpoint.
 
     It deploys the Artifacts stack, runs the builds, writes the lock, deploys the Endpoint stack and asks for
-    a first answer. Run it again after a change; what has not changed is not made again. `semif diff ENV`
-    shows beforehand what would change. In an account it first looks whether the CDK's bootstrap and the
+    a first answer. It shows what the endpoint is like meanwhile. Where SageMaker rolls the change back it
+    fails, with the reason and the last lines of a container that did not start. The lock of what was deployed
+    before is kept for `semif rollback ENV`.
+
+    Run it again after a change; what has not changed is not made again. `semif diff ENV` shows beforehand
+    what would change. In an account it first looks whether the CDK's bootstrap and the
     quotas allow it, as `semif env check ENV --account` does. With --local everything happens on this machine:
     the stacks, the builds and the endpoint stay until `semif destroy ENV --local`.
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from semif.builds.run import stale_image
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, target_options
+from semif.deployment import endpoint_problems
 from semif.endpoint import EndpointState, find_endpoint
 from semif.errors import SemifError
 from semif.lock import Lock
@@ -38,10 +39,10 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     endpoint = find_endpoint(target.aws, target.environment.endpoint_name)
     lock, problems = _lock(target)
     note = stale_image(target, lock) if lock is not None else None
-    if endpoint is None:
+    if lock is not None:
+        problems.extend(endpoint_problems(target, endpoint, lock))
+    elif endpoint is None:
         problems.append(f"there is no endpoint {target.environment.endpoint_name}")
-    elif lock is not None:
-        problems.extend(endpoint.problems(lock))
     if as_json:
         print_json(
             {
@@ -90,7 +91,8 @@ def _show(
         table.add_row("  stack", name, status or "not deployed")
     if endpoint is not None:
         placed = " or ".join(endpoint.instance_types)
-        table.add_row("  endpoint", endpoint.name, f"{endpoint.status}, {endpoint.instances} of {placed}")
+        counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
+        table.add_row("  endpoint", endpoint.name, f"{endpoint.status}, {counts}, {placed}")
     console.print(table)
     if lock is not None:
         console.print(f"  image  {escape(lock.image_uri)}")
