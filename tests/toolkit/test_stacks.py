@@ -111,6 +111,7 @@ def state(**changed: str) -> EndpointState:
         "config": "config",
         "instance_types": ("ml.c6i.large",),
         "instances": 1,
+        "desired_instances": 1,
         "image": IMAGE,
         "model_data": LOCK.model.s3_uri,
     }
@@ -122,13 +123,14 @@ def state(**changed: str) -> EndpointState:
     [
         ({"status": "Creating"}, "is Creating, not InService"),
         ({"failure_reason": "no capacity"}, "SageMaker says: no capacity"),
+        ({"config": "config-before"}, "runs the configuration config-before, its stack has config"),
         ({"image": IMAGE.replace("d", "e")}, "it runs the image"),
         ({"model_data": "s3://models/models/old/model.tar.gz"}, "it runs the model s3://models/models/old"),
     ],
 )
 def test_in_service_is_not_enough(changed: dict[str, str], problem: str) -> None:
-    assert list(state().problems(LOCK)) == []
-    (found,) = state(**changed).problems(LOCK)
+    assert list(state().problems(LOCK, stack_config="Config")) == []
+    (found,) = state(**changed).problems(LOCK, stack_config="config")
     assert problem in found
 
 
@@ -164,7 +166,7 @@ def test_an_endpoint_tells_the_pins_it_runs(placement: dict[str, object], types:
         found = find_endpoint(aws, "semif-demo")
     assert found is not None
     assert (found.instance_types, found.instances) == (types, 2)
-    assert list(found.problems(LOCK)) == []
+    assert list(found.problems(LOCK, stack_config=None)) == []
 
 
 def test_no_endpoint_is_none(aws: Aws) -> None:
