@@ -128,6 +128,9 @@ def _refuse(environment: Environment, tokens: int) -> None:
 def _told(environment: Environment, load: Load, found: Size, rate: float, source: str) -> Iterator[str]:
     types = " or ".join(environment.endpoint.instance_types)
     yield f"{found.instances} x {types}"
+    fewest, most = environment.min_instance_count, environment.max_instance_count
+    short = ", too few" if most < found.instances else ""
+    yield f"  in the file     {fewest} to {most}{short}"
     yield f"  rate            {rate:,.0f} tokens/s an instance, {source}"
     yield f"  to compute      {load.computed_tokens:,.0f} tokens a request"
     yield f"  busy            {found.busy:.0%} of the time"

@@ -78,6 +78,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         deployed = semif(project, "deploy", "demo", "--local", "--json")
         assert deployed.returncode == 0, deployed.stderr
         assert json.loads(deployed.stdout)["endpoint"] == "semif-demo"
+        assert "endpoint: Creating (" in deployed.stderr
+        assert "endpoint: InService, 1 of 1 instances (" in deployed.stderr
         yield project
     finally:
         local.stop_server(project)
@@ -97,6 +99,25 @@ def test_status_says_that_the_endpoint_runs_what_the_lock_pins(project: Path) ->
     assert told["endpoint"]["status"] == "InService"
     assert told["endpoint"]["model_data"] == told["lock"]["model"]["s3_uri"]
     assert told["stacks"] == dict.fromkeys(reversed(STACKS), "CREATE_COMPLETE")
+
+
+def test_the_containers_lines_are_shown(project: Path) -> None:
+    logs = semif(project, "logs", "demo", "--local")
+    assert logs.returncode == 0, logs.stderr
+    assert " INFO state: ready model={" in logs.stdout
+    assert " INFO request method=POST path=/invocations status=200 " in logs.stdout
+
+
+def test_the_deployed_lock_comes_back_in_place_of_another(project: Path) -> None:
+    path = local.lock_path(project, "demo")
+    deployed = path.read_bytes()
+    alone = semif(project, "rollback", "demo", "--local", "--yes")
+    assert alone.returncode == 1
+    assert "this checkout has seen no deployment of other pins" in alone.stderr
+    path.write_bytes(b"{}")
+    back = semif(project, "rollback", "demo", "--local", "--yes")
+    assert back.returncode == 0, back.stderr
+    assert path.read_bytes() == deployed
 
 
 @pytest.mark.parametrize("example", ["routing.json", "yes-or-no.json", "two-questions.json"])

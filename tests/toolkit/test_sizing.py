@@ -118,7 +118,7 @@ def test_the_rate_that_an_adapter_tells(page: str, told: str) -> None:
             self.end_headers()
             self.wfile.write(page.encode())
 
-        def log_message(self, *_: object) -> None:  # type: ignore[override]  # nothing is logged
+        def log_message(self, *_: object) -> None:
             pass
 
     with running(ThreadingHTTPServer(("127.0.0.1", 0), Adapter)) as server:
