@@ -45,7 +45,7 @@ class EndpointWatch:
     """Looks every few seconds during its `with` block, from a thread of its own.
 
     `on_look` is called there with every look; it must not raise. The log of a container that does not start
-    is read as soon as trouble shows: CloudFormation may take it away with the rest.
+    is read as soon as trouble shows, and at the end once more: CloudFormation may take it away with the rest.
     """
 
     def __init__(
@@ -111,11 +111,13 @@ class EndpointWatch:
         self._on_look(look)
 
     def _read_log(self) -> None:
-        if self._log is None:
-            try:
-                self._log = newest_container(self._aws, self._endpoint, since=self._began_at)
-            except SemifError as error:
-                self._blind = str(error)
+        """Keep what the log has by now; a log that has gone keeps what it had."""
+        try:
+            found = newest_container(self._aws, self._endpoint, since=self._began_at)
+        except SemifError as error:
+            self._blind = str(error)
+        else:
+            self._log = found or self._log
 
 
 def _look_at(told: "DescribeEndpointOutputTypeDef | None", seconds: float) -> Look:

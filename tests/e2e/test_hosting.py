@@ -5,12 +5,15 @@ import io
 import json
 import random
 import tarfile
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from semif.aws import Aws
+from semif.endpoint_watch import EndpointWatch, Look
 from tests.e2e.conftest import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
 
 
@@ -178,6 +181,29 @@ def test_a_container_that_ends_fails_the_endpoint_with_its_last_error_line(
     with pytest.raises(local_aws.sagemaker_runtime.exceptions.ValidationError, match="Failed, not InService"):
         invoke(local_aws, "refusing", 200, {})
     local_aws.sagemaker.delete_endpoint(EndpointName="refusing")
+
+
+def test_who_watches_the_endpoint_learns_why_its_container_did_not_start(
+    local_aws: LocalAws, container: Path
+) -> None:
+    failed = threading.Event()
+    seen: list[str] = []
+
+    def look(found: Look) -> None:
+        seen.append(found.status)
+        if found.status == "Failed":
+            failed.set()
+
+    aws = Aws(region=local_aws.region, endpoint_url=local_aws.endpoint_url)
+    with EndpointWatch(aws, "watched", poll_seconds=0.05, on_look=look) as watch:
+        create(local_aws, container, "watched", REFUSE="no such model")
+        assert failed.wait(60)
+        reason, stream, *lines = watch.what_went_wrong()
+    assert seen[0] == "not there yet"
+    assert reason.endswith("the container ended with exit status 1: container: cannot start: no such model")
+    assert stream.startswith("the last lines of the container primary/i-")
+    assert lines[-2:] == ["  trying", "  container: cannot start: no such model"]
+    local_aws.sagemaker.delete_endpoint(EndpointName="watched")
 
 
 def test_a_container_that_ends_later_fails_the_endpoint_too(local_aws: LocalAws, container: Path) -> None:

@@ -119,9 +119,13 @@ def tell_endpoint(account: Recorded, lock: Lock, *looks: Reply) -> None:
 
 
 def tell_log(account: Recorded, *streams: tuple[str, int]) -> None:
-    """The log's streams by name and creation in milliseconds; the one that is read holds two lines."""
+    """The log's streams by name and creation in milliseconds; one of them holds two lines.
+
+    It can be read once: CloudFormation takes the log of a stack that it rolls back away.
+    """
     told = [{"logStreamName": name, "creationTime": created} for name, created in streams]
-    account.tell(account.aws.logs, "describe_log_streams", {"logStreams": told})
+    gone = ("ResourceNotFoundException", "The specified log group does not exist.")
+    account.tell(account.aws.logs, "describe_log_streams", {"logStreams": told}, gone)
     lines = ["loading", "semif_adapter: cannot start: no model in /opt/ml/model\n"]
     events = [{"timestamp": 1, "message": line, "ingestionTime": 1} for line in lines]
     account.tell(account.aws.logs, "get_log_events", {"events": events})
@@ -236,7 +240,6 @@ def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
         "  loading",
         "  semif_adapter: cannot start: no model in /opt/ml/model",
     ]
-    assert account.asked.count("GetLogEvents") == 1
 
 
 def test_what_may_not_be_read_hides_no_failure(account: Recorded, target: Target) -> None:
