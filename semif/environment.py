@@ -30,7 +30,7 @@ from semif.environment_tables import (
     TagValue,
     hub_url,
 )
-from semif.errors import SemifError
+from semif.errors import SemifError, shown
 from semif.instances import Accelerator, accelerator_of
 from semif.placement import volume_warnings
 from semif.presets import Preset, load_preset
@@ -45,7 +45,7 @@ from semif.sizes import (
     text_need,
 )
 from semif.text_variables import VariableValue, with_defaults
-from semif.toml_file import read_toml, shown
+from semif.toml_file import read_toml
 from semif_adapter.settings import Settings
 
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"

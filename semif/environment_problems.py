@@ -6,12 +6,13 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from semif.environment_tables import DeploymentTable, ScalingTable
+from semif.errors import shown
+from semif.gguf_file import files_of_split
 from semif.instances import accelerator_of
 from semif.placement import placement_problems
 from semif.presets import preset_names
 from semif.scaling import scaling_problems
 from semif.text_variables import text_problems
-from semif.toml_file import shown
 from semif.updates import Strategy, update_problems
 from semif_adapter.settings import Settings
 
@@ -42,6 +43,9 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     key_arn, region = _typed(_table(tables, "encryption"), "kms_key_arn", str), _typed(tables, "region", str)
     if key_arn and region and key_arn.split(":")[3:4] not in ([], [region]):
         yield f"encryption.kms_key_arn: {shown(key_arn)} is not in {region}, a key serves its own region only"
+    boundary, account = _typed(tables, "permissions_boundary", str), _typed(tables, "account", str)
+    if boundary and account and boundary.split(":")[4:5] not in ([], ["aws"], [account]):
+        yield f"permissions_boundary: {shown(boundary)} is not of account {account}, IAM takes only its own"
     topic_arn = _typed(_table(tables, "alarms"), "topic_arn", str)
     if topic_arn and region and topic_arn.split(":")[3:4] not in ([], [region]):
         yield f"alarms.topic_arn: {shown(topic_arn)} is not in {region}, alarms tell topics of their region"
@@ -61,7 +65,8 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
         "provision_timeout_seconds": _typed(endpoint, "provision_timeout_seconds", int),
         "inference_ami_version": _typed(endpoint, "inference_ami_version", str),
     }
-    if endpoint:
+    misread = any(placement[key] is None and key in endpoint for key in ("instance_type", "instance_pool"))
+    if endpoint and not misread:  # the table reports a wrong type; that neither is given would be untrue
         yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
     named_types = [*(types or ()), *filter(None, [placement["instance_type"]])]
     yield from _gpu_layer_problems(adapter, named_types)
@@ -149,7 +154,7 @@ def _model_problems(tables: Mapping[str, Any]) -> Iterator[str]:
     isolated = endpoint.get("network_isolation", True)
     of_hub = [key for key in ("hf_repo", "hf_file", "revision") if key in model]
     if not of_hub:
-        if "model" in tables and "preset" not in model:
+        if isinstance(tables.get("model"), Mapping) and "preset" not in model:
             yield "model.preset is missing; name a file of models/, or hf_repo, hf_file and revision"
         if isolated is False:
             yield "endpoint.network_isolation = false: a model of models/ needs no network, remove it"
@@ -160,6 +165,12 @@ def _model_problems(tables: Mapping[str, Any]) -> Iterator[str]:
     for key in ("preset", "format"):
         if key in model:
             yield f"model.{key} does not go with hf_repo: the container downloads the file; keep one"
+    file = _typed(model, "hf_file", str)
+    if file and (count := files_of_split(file)) != 1:
+        yield (
+            f"model.hf_file: {shown(file)} is one of {count} files of a split model; name a whole "
+            "file, or merge them with llama-gguf-split and host the result by a preset"
+        )
     if tables.get("kind") == "decision":
         yield "model.hf_repo goes with kind = 'text' only: our adapter serves what a preset pins"
     if isolated is not False:

@@ -5,9 +5,9 @@ from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
+from semif.errors import shown
 from semif.placement import MAX_VOLUME_GB
 from semif.presets import ModelFormat
-from semif.toml_file import shown
 from semif.updates import ALARM_SECONDS, MAX_WAIT_SECONDS, Strategy
 
 
@@ -109,6 +109,16 @@ def _at_least_one(count: int) -> int:
 InstanceCount = Annotated[int, AfterValidator(_at_least_one), Field(json_schema_extra={"minimum": 1})]
 
 
+def _each_once(ids: list[str]) -> list[str]:
+    if len(set(ids)) != len(ids):
+        raise ValueError(f"{shown(ids)}: name each id once")
+    return ids
+
+
+EachOnce = (AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True}))
+"""For a list whose items must differ."""
+
+
 class Table(BaseModel):
     """Base of every table of the file: immutable, nothing coerced, nothing unknown."""
 
@@ -139,9 +149,7 @@ class EndpointTable(Table):
     """One to five instance types in order of preference: a fallback for placement, not load balancing."""
     provision_timeout_seconds: int | None = None
     """How long one type of a pool is tried before the next, 300 to 3600; unset: SageMaker's default."""
-    initial_instance_count: Annotated[
-        int, AfterValidator(_at_least_one), Field(json_schema_extra={"minimum": 1})
-    ] = 1
+    initial_instance_count: InstanceCount = 1
     """How many instances; without [scaling] all of them are there all the time."""
     startup_timeout_seconds: TimeoutSeconds | None = None
     """From the container's start to its first healthy /ping; unset: scaled from the model's size."""
@@ -165,9 +173,9 @@ class NetworkTable(Table):
 
     vpc_id: VpcId
     """The VPC; a security group of the stack's own is made there where none is named."""
-    subnet_ids: Annotated[list[SubnetId], Field(min_length=2, max_length=16)]
+    subnet_ids: Annotated[list[SubnetId], Field(min_length=2, max_length=16), *EachOnce]
     """Two or more, in different availability zones, with a way to S3."""
-    security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=5)] = []
+    security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=5), *EachOnce] = []
     """Up to five; none: one that lets nothing in, and HTTPS out."""
 
 

@@ -1,13 +1,14 @@
 """The one kind of failure that people are told about, and how the problems of a file are worded."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-_MAX_SHOWN = 120
+MAX_SHOWN = 120
+"""Longest value or key that a message quotes, in characters."""
 _NO_TABLE = "must be a table (in JSON an object)"
 _WORDINGS = {
     "model_type": _NO_TABLE,
@@ -24,6 +25,10 @@ _WORDINGS = {
     "tuple_type": "must be a list",
 }
 """For pydantic's error types whose own words speak of Python."""
+_LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
+"""For a list or table of a wrong length: how its bound is said, and pydantic's name of the bound."""
+_OF_A_KEY = "[key]"
+"""What pydantic adds to the path where a key is wrong, and not its value."""
 _SUBJECT = re.compile(r"^(?:Input|String|List|Tuple|Dictionary|Value) should ")
 _IN_FILES = {True: "true", False: "false", None: "null"}
 
@@ -60,7 +65,7 @@ def problems_of(error: ValidationError, *, hidden: Sequence[str] = ()) -> tuple[
 
 
 def _problem(details: ErrorDetails, hidden: Sequence[str]) -> str:
-    key = ".".join(str(part) for part in details["loc"] if part not in hidden)
+    key = ".".join(_key(part) for part in details["loc"] if part not in (*hidden, _OF_A_KEY))
     message = details["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if details["type"] == "missing":
         return f"{key} is missing"
@@ -68,12 +73,28 @@ def _problem(details: ErrorDetails, hidden: Sequence[str]) -> str:
         return f"{key} is not a known key, remove it or check its spelling"
     if details["type"] == "value_error":  # our own validators say the value themselves
         return f"{key}: {message}" if key else message
+    if details["type"] in _LENGTHS and isinstance(details["input"], Sized):
+        word, bound = _LENGTHS[details["type"]]
+        return f"{key} has {len(details['input'])} entries, allowed are {word} {details['ctx'][bound]}"
     message = _WORDINGS.get(details["type"], _SUBJECT.sub("must ", message))
-    value = _value(details["input"])
-    shown = value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}… ({len(value)} characters)"
-    return f"{f'{key} = ' if key else ''}{shown}: {message[0].lower()}{message[1:]}"
+    return f"{f'{key} = ' if key else ''}{_value(details['input'])}: {message[0].lower()}{message[1:]}"
 
 
 def _value(value: object) -> str:
     """The value as a file has it: Python's names are not TOML's and JSON's."""
-    return _IN_FILES[value] if value is None or isinstance(value, bool) else repr(value)
+    return _IN_FILES[value] if value is None or isinstance(value, bool) else shown(value)
+
+
+def _key(part: int | str) -> str:
+    """One step of a key's path; quoted where it could not stand in a line, or in a terminal, as it is."""
+    text = str(part)
+    return text if text and text.isprintable() and len(text) <= MAX_SHOWN else shown(text)
+
+
+def shown(value: object) -> str:
+    """`value` as an error message may quote it: its repr, cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "a number with thousands of digits"
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text)} characters)"

@@ -45,6 +45,12 @@ SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$")
 """The name of one file of a split model: its number, and how many there are."""
 
 
+def files_of_split(name: str) -> int:
+    """Into how many files a model is split, by the name of one of them; 1 for a whole one."""
+    shard = SHARD.search(name)
+    return int(shard[2]) if shard else 1
+
+
 class NotAModelError(SemifError):
     """The file is no GGUF that could be served; the message says what it is instead, or where it breaks."""
 
@@ -121,7 +127,7 @@ def _check_servable(path: Path, header: GgufHeader) -> None:
         raise NotAModelError(f"{path.name} is of general.type {str(kind)!r}, allowed is 'model'")
     shard = SHARD.search(path.name)
     count = header.values.get("split.count", 1)
-    if (shard and shard[2] != "00001") or count not in (0, 1):
+    if files_of_split(path.name) != 1 or count not in (0, 1):
         which = f"shard {shard[1]} of {shard[2]}" if shard else f"one of {count} shards"
         raise NotAModelError(
             f"{path.name} is {which}; split models are not packed, merge them with llama-gguf-split"

@@ -12,9 +12,8 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from semif.errors import SemifError
-from semif.gguf_file import SHARD
-from semif.toml_file import shown
+from semif.errors import SemifError, shown
+from semif.gguf_file import SHARD, files_of_split
 from semif.web import Reply, get, open_pool, server_url
 from semif_adapter.manifest import Sha256
 
@@ -121,9 +120,9 @@ def _lfs_of(told: _Repository, repository: str, name: str) -> _Lfs:
     files = {file.rfilename: file.lfs for file in told.siblings}
     if "/" in name and name in files:
         raise SemifError(f"{name} lies in a folder of {repository}; presets name files at its root")
-    if (shard := SHARD.search(name)) and shard[2] != "00001":
-        stem, count = name[: shard.start()], int(shard[2])
-        parts = [f"{stem}-{number:05}-of-{shard[2]}.gguf" for number in range(1, min(count, 1_000) + 1)]
+    if (count := files_of_split(name)) != 1:
+        stem = SHARD.sub("", name)
+        parts = [f"{stem}-{number:05}-of-{count:05}.gguf" for number in range(1, min(count, 1_000) + 1)]
         absent = [part for part in parts if part not in files]
         state = f"not all are there, {_some(absent)}" if absent else _some(parts)
         raise SemifError(

@@ -10,14 +10,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from semif.aws import Aws, aws_errors
 from semif.base_images import BaseImage, BaseImages, Tag
-from semif.errors import SemifError
+from semif.errors import SemifError, shown
 from semif.files import write_whole
 from semif.instances import Accelerator
 from semif.pins import ImageRef
 from semif.regional_image import regional_repository
 from semif.registry import FoundImage, Registry
 from semif.toml_edit import with_keys
-from semif.toml_file import read_toml, shown
+from semif.toml_file import read_toml
 
 PLATFORMS: dict[Accelerator, str] = {"cpu": "linux/amd64", "cuda": "linux/amd64", "graviton": "linux/arm64"}
 

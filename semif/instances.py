@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from semif.toml_file import shown
+from semif.errors import shown
 
 Accelerator = Literal["cpu", "graviton", "cuda"]
 """What the container's llama.cpp runs on: x86 cores, Arm cores, or an NVIDIA GPU beside x86 cores."""

@@ -10,8 +10,7 @@ from botocore.exceptions import ClientError
 from pydantic import TypeAdapter, ValidationError
 
 from semif.aws import Aws, aws_errors
-from semif.errors import SemifError
-from semif.toml_file import shown
+from semif.errors import SemifError, shown
 from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
 from semif_adapter.systemone.types import SystemOneResponse
 

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from semif.errors import ProblemsError, SemifError, problems_of
+from semif.errors import ProblemsError, SemifError, problems_of, shown
 from semif.files import write_whole
 from semif.gguf_file import SHARD
 from semif.hub import HubFile, find_file
 from semif.presets import Preset, load_preset, preset_names
 from semif.project import project_root
 from semif.toml_edit import Value, toml_value, with_keys
-from semif.toml_file import shown
 from semif_adapter.contract import Readout
 
 DEFAULT_REVISION = "main"

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from semif.errors import SemifError
-from semif.toml_file import shown
+from semif.errors import SemifError, shown
+from semif.gguf_file import files_of_split
 from semif_adapter.manifest import MemberName, Sha256
 
 MAX_IMAGE_REF = 1024
@@ -154,6 +154,11 @@ class ModelPin(BaseModel):
     def _is_gguf(cls, file: str) -> str:
         if not file.endswith(".gguf"):
             raise PinError(f"{shown(file)} must end in .gguf")
+        if (count := files_of_split(file)) != 1:
+            raise PinError(
+                f"{shown(file)} is one of {count} files of a split model, which are not packed; "
+                "merge them with llama-gguf-split and pin the result"
+            )
         return file
 
     @model_validator(mode="after")

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from semif.errors import SemifError
+from semif.errors import SemifError, shown
 from semif.pins import ModelPin
 from semif.project import project_root
-from semif.toml_file import read_toml, shown
+from semif.toml_file import read_toml
 from semif_adapter.manifest import Member, ModelManifest, PromptSpec
 
 DEFAULT_PRESET = "qwen3.5-4b"

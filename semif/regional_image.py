@@ -5,10 +5,9 @@ from functools import cache
 from importlib.resources import files
 
 from semif.base_images import base_image
-from semif.errors import SemifError
+from semif.errors import SemifError, shown
 from semif.instances import Accelerator
 from semif.pins import ImageRef
-from semif.toml_file import shown
 
 
 def regional_image(accelerator: Accelerator, region: str) -> ImageRef:

@@ -14,8 +14,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from semif.errors import SemifError
-from semif.toml_file import shown
+from semif.errors import SemifError, shown
 from semif.web import Reply, get, open_pool, server_url
 
 INDEX_TYPES = (

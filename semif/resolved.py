@@ -87,10 +87,12 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
     for key, value, given in _written(environment):
         if given:
             yield key, value, FROM_FILE
+        elif key == "model.format" and environment.preset is None:
+            continue  # the container downloads the file; nothing is published
         elif key == "adapter.gpu_layers":
             yield key, environment.settings.gpu_layers, FROM_PLACEMENT
         elif key in scaled:
-            yield key, scaled[key], FROM_MODEL
+            yield key, scaled[key], FROM_MODEL if environment.model_bytes is not None else FROM_DEFAULT
         elif value is not None:
             yield key, value, FROM_DEFAULT
 

@@ -6,12 +6,11 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from semif.errors import SemifError
+from semif.errors import SemifError, shown
 from semif.gguf_file import SHARD, check_gguf, not_a_gguf
 from semif.presets import Preset, load_preset, preset_names
 from semif.progress import Progress
 from semif.sources.fetch import fetch
-from semif.toml_file import shown
 from semif_adapter.manifest import MANIFEST_FILE
 from semif_adapter.settings import PREFIX, Settings
 

@@ -13,8 +13,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from semif.errors import MAX_SHOWN, shown
 from semif.llama_server_flags import BARE_FLAGS, VALUE_FLAGS
-from semif.toml_file import shown
 
 PREFIX = "SM_LLAMA_CPP_"
 MAX_VARIABLES = 100
@@ -83,7 +83,7 @@ def text_problems(table: Mapping[str, object]) -> Iterator[str]:
     for name, value in table.items():
         if (reason := FIXED_VARIABLES.get(name.removeprefix(PREFIX))) and name.startswith(PREFIX):
             yield f"text.{name} cannot be set: {reason}; remove it"
-        elif not _NAME.fullmatch(name):
+        elif not _NAME.fullmatch(name) or len(name) > MAX_SHOWN:
             yield (
                 f"text: {shown(name)} is not a variable of the container, write {PREFIX} and a flag of "
                 f"llama-server, as in {PREFIX}CTX_SIZE for --ctx-size"

@@ -1,6 +1,7 @@
 """Typed TOML files: read once, every problem of a file reported at once."""
 
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,6 @@ from semif.errors import ProblemsError, SemifError, problems_of
 T = TypeVar("T", bound=BaseModel)
 
 MAX_FILE_BYTES = 1_048_576
-MAX_SHOWN = 120
 
 
 def read_toml(path: Path, model: type[T], given: Mapping[str, object] | None = None) -> T:
@@ -30,12 +30,6 @@ def read_toml(path: Path, model: type[T], given: Mapping[str, object] | None = N
         raise ProblemsError(path, problems_of(error)) from None
 
 
-def shown(value: object) -> str:
-    """`value` as an error message may quote it: its repr, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text)} characters)"
-
-
 def _parse(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
@@ -44,9 +38,13 @@ def _parse(path: Path) -> dict[str, Any]:
         raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
     if len(text) > MAX_FILE_BYTES:
         raise SemifError(f"{path} is longer than {MAX_FILE_BYTES:,} bytes, which no such file needs")
+    if text.startswith(BOM_UTF8):
+        raise SemifError(f"{path} begins with a byte order mark, which TOML does not allow; save it without")
     try:
         return tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
         raise SemifError(f"{path} is not UTF-8 text: byte {error.start} is wrong") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SemifError(f"{path} is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise SemifError(f"{path} holds a number with thousands of digits, which no key takes") from None

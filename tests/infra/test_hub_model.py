@@ -79,6 +79,7 @@ def test_the_container_downloads_one_commits_file_and_has_a_network(
             "must be a repository of huggingface.co, OWNER/NAME",
         ),
         ("text", HUB.replace("quantized/", "../"), OPEN, "must be the path of a .gguf in the repository"),
+        ("text", HUB.replace("Q4.", "00002-of-00003."), OPEN, "is one of 3 files of a split model"),
         ("text", "", "", "model.preset is missing; name a file of models/, or hf_repo, hf_file and revision"),
         ("text", 'preset = "embedded"', "network_isolation = false", "a model of models/ needs no network"),
     ],

@@ -156,6 +156,7 @@ def test_pins_of_every_source(changed: dict[str, object]) -> None:
         ({"source": "file:a.gguf", "revision": "1"}, "a local file has none, got '1' ["),
         ({"parts": ("a",)}, "parts are packages of a pypi source"),
         ({"file": "a.bin"}, "must end in .gguf"),
+        ({"file": "a-00001-of-00002.gguf"}, "is one of 2 files of a split model, which are not packed"),
         ({"file": "../a.gguf"}, "pattern"),
         ({"bytes": 0}, "greater than 0"),
         ({"sha256": HEX.upper()}, "pattern"),
