@@ -21,8 +21,7 @@ def scaling_problems(
     if min_instance_count < 0 or (min_instance_count == 0 and not asynchronous):
         yield (
             f"min_instance_count = {min_instance_count}: a realtime variant keeps at least 1; scaling "
-            "to zero "
-            "needs an asynchronous endpoint, or inference components, which are not used here"
+            "to zero needs an asynchronous endpoint, or inference components, which are not used here"
         )
     if max_instance_count < max(min_instance_count, 1):
         yield (

@@ -13,7 +13,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from semif_constructs.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
-from semif_constructs.endpoint_metrics import math as figure
+from semif_constructs.endpoint_metrics import figure
 from semif_constructs.variant_scaling import VariantScaling
 
 MINUTE = Duration.minutes(1)

@@ -6,7 +6,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from semif_adapter import metrics as adapter_metrics
-from semif_constructs.endpoint_metrics import MICROSECONDS, EndpointMetrics, math
+from semif_constructs.endpoint_metrics import MICROSECONDS, EndpointMetrics, figure
 
 WIDTH, HEIGHT = 8, 6
 """Three graphs beside each other: a row has 24 columns."""
@@ -94,14 +94,14 @@ class EndpointDashboard(Construct):
             self._tokens_of(adapter_metrics.PREFILL_TOKENS),
             self._tokens_of(adapter_metrics.SUFFIX_TOKENS),
         ]
-        rate = math(
+        rate = figure(
             "(prefill + suffix) / PERIOD(suffix)", label="computed", prefill=computed[0], suffix=computed[1]
         )
         able = self._metrics.adapter(adapter_metrics.TOKENS_PER_SECOND, statistic="Average")
         return _graph("Tokens a second", [rate, able.with_(label="what one engine computes at full load")])
 
     def _cache(self) -> cloudwatch.GraphWidget:
-        share = math(
+        share = figure(
             "100 * cached / (cached + prefill + suffix)",
             label="tokens from the cache, percent",
             cached=self._tokens_of(adapter_metrics.CACHED_TOKENS),

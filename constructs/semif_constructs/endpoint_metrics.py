@@ -46,7 +46,7 @@ class EndpointMetrics:
         return self.instance("CPUUtilization", statistic="SampleCount", period=Duration.minutes(1))
 
 
-def math(
+def figure(
     expression: str,
     *,
     label: str,

@@ -11,7 +11,7 @@ from constructs import Construct
 from semif.updates import ALARM_SECONDS
 from semif_adapter import metrics as adapter_metrics
 from semif_constructs.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
-from semif_constructs.endpoint_metrics import MICROSECONDS, EndpointMetrics, math
+from semif_constructs.endpoint_metrics import MICROSECONDS, EndpointMetrics, figure
 
 MINUTE = Duration.minutes(1)
 PERIODS = ALARM_SECONDS // 60
@@ -72,7 +72,7 @@ class RequestAlarms(Construct):
 
     def _adapter_errors(self, percent: float) -> None:
         requests = self._requests()
-        share = math(
+        share = figure(
             "100 * (failed - refused) / (good + wrong + failed)",
             label="faults of the container, percent",
             period=MINUTE,
@@ -85,13 +85,13 @@ class RequestAlarms(Construct):
 
     def _container_errors(self, percent: float) -> None:
         failed = self._metrics.variant("Invocation5XXErrors", statistic="Average", period=MINUTE)
-        share = math("100 * failed", label="faults of the container, percent", period=MINUTE, failed=failed)
+        share = figure("100 * failed", label="faults of the container, percent", period=MINUTE, failed=failed)
         self._add(
             "container-errors", share, percent, "requests that the container answered with 5xx, in percent"
         )
 
     def _refusals(self, percent: float) -> None:
-        share = math(
+        share = figure(
             "100 * refused / (good + wrong + failed)",
             label="refusals, percent",
             period=MINUTE,
@@ -111,7 +111,7 @@ class RequestAlarms(Construct):
             key: self._metrics.variant(name, statistic="Sum", period=MINUTE)
             for key, name in {**names, "broken": "Invocation5XXErrors"}.items()
         }
-        share = math(
+        share = figure(
             "100 * (FILL(failed, 0) - FILL(wrong, 0) - FILL(broken, 0)) / total",
             label="faults of the platform, percent",
             period=MINUTE,
