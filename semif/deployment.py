@@ -51,21 +51,24 @@ def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _:
     """Deploy the endpoint that the lock pins, and see that SageMaker really runs it.
 
     `on_line` gets what CloudFormation tells, `on_look` what the endpoint is like meanwhile, from another
-    thread. Where other pins were deployed before, their lock is kept for a rollback. Raises SemifError
+    thread. Where other pins were in service before, their lock is kept for a rollback. Raises SemifError
     without a usable lock, where the deployment fails, and where the endpoint then is not what the lock says:
     with SageMaker's reason, and the last lines of a container that did not start.
     """
     lock = target.read_lock()
-    before = deployed_lock(target)
     name = target.environment.endpoint_name
+    before, serving = deployed_lock(target), find_endpoint(target.aws, name)
     with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
         try:
             _deploy(target, target.environment.endpoint_stack, "all", on_line)
         except cdk.CdkError as error:
             raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
+        # Now, since the stack forgets its former lock even where SageMaker does not follow it. A lock that
+        # never came into service is nothing to go back to.
+        if before is None or (serving is not None and serving.runs(before)):
+            keep_previous(target, before, lock)
         if problems := endpoint_problems(target, find_endpoint(target.aws, name), lock):
             raise SemifError("\n".join([*problems, *watch.what_went_wrong()]))
-    keep_previous(target, before, lock)
     return lock
 
 

@@ -35,6 +35,10 @@ class EndpointState:
     model_data: str
     """The archive, the prefix of the files, or the address that the container downloads from."""
 
+    def runs(self, lock: Lock) -> bool:
+        """Whether it runs the image and the model that `lock` pins."""
+        return (self.image, self.model_data) == (lock.image_uri, lock.model.address)
+
     def problems(self, lock: Lock, *, stack_config: str | None) -> Iterator[str]:
         """Why this is not a healthy endpoint of `lock` and of its stack's configuration.
 

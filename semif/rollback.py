@@ -1,7 +1,7 @@
 """Going back: the lock that the endpoint is deployed with, and the one that it was deployed with before.
 
 The Endpoint stack carries its lock in its template's metadata, so that what is deployed is known from any
-checkout. Each successful deployment of other pins keeps the lock that it replaced beside the new one.
+checkout. Each deployment of other pins keeps the lock that was in service beside the new one.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,10 @@ from semif.target import Target
 
 
 def deployed_lock(target: Target) -> Lock | None:
-    """The lock that the Endpoint stack is deployed with; None without a stack, or where it tells of none."""
+    """The lock that the Endpoint stack is deployed with; None without a stack, or where it tells of none.
+
+    After an update that CloudFormation rolled back, its template is the former one again.
+    """
     stack = find_stack(target.aws, target.environment.endpoint_stack)
     # A stack whose creation failed keeps the template that it failed with.
     if stack is None or stack.status in {"ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS"}:
@@ -28,7 +31,7 @@ def deployed_lock(target: Target) -> Lock | None:
 
 
 def keep_previous(target: Target, before: Lock | None, now: Lock) -> None:
-    """After a successful deployment of `now` over `before`: `before` is what a rollback goes back to."""
+    """After `now` was deployed over `before`, that was in service: it is what a rollback goes back to."""
     if before is None:
         target.previous_lock_path.unlink(missing_ok=True)
     elif not before.pins_same_as(now):

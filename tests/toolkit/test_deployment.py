@@ -106,16 +106,20 @@ def tell_stack(
     account.tell(cloudformation, "list_stack_resources", {"StackResourceSummaries": [resource]})
 
 
-def tell_endpoint(account: Recorded, lock: Lock, *looks: Reply) -> None:
-    """What each look at the endpoint finds, the last one from then on; it runs the image of `lock`."""
+def tell_endpoint(account: Recorded, lock: Lock, *looks: Reply, before: Lock | None = None) -> None:
+    """What each look at the endpoint finds, the last one from then on.
+
+    It runs the image of `before` at the first look, where there is one, and that of `lock` from then on.
+    """
     sagemaker = account.aws.sagemaker
     account.tell(sagemaker, "describe_endpoint", *looks)
     config = {"EndpointConfigName": "c", "EndpointConfigArn": "a" * 20, "CreationTime": 0}
     variant = {"VariantName": "AllTraffic", "ModelName": "model", "InstanceType": "ml.c6i.large"}
     account.tell(sagemaker, "describe_endpoint_config", config | {"ProductionVariants": [variant]})
-    container = {"Image": lock.image_uri, "ModelDataUrl": lock.model.address}
-    model = {"ModelName": "model", "ModelArn": "a" * 20, "CreationTime": 0, "PrimaryContainer": container}
-    account.tell(sagemaker, "describe_model", model)
+    model = {"ModelName": "model", "ModelArn": "a" * 20, "CreationTime": 0}
+    served = [before, lock] if before is not None else [lock]
+    containers = [{"Image": one.image_uri, "ModelDataUrl": one.model.address} for one in served]
+    account.tell(sagemaker, "describe_model", *(model | {"PrimaryContainer": one} for one in containers))
 
 
 def tell_log(account: Recorded, *streams: tuple[str, int]) -> None:
@@ -146,7 +150,7 @@ def test_a_deployment_tells_how_the_endpoint_is_and_keeps_the_lock_before(
         endpoint("InService", ProductionVariants=fleet(2, 2)),
     ]
     tell_stack(account, OLD)
-    tell_endpoint(account, NEW, *looks)
+    tell_endpoint(account, NEW, looks[0], *looks, before=OLD)
     # The CLI ends when the endpoint has been seen in service again.
     os.mkfifo(target.root / "seen")
     cdk(target, "read _ <seen; echo deployed")
@@ -173,7 +177,8 @@ def test_a_deployment_tells_how_the_endpoint_is_and_keeps_the_lock_before(
 def test_a_first_deployment_has_nothing_to_go_back_to(account: Recorded, target: Target) -> None:
     write_lock(target.previous_lock_path, OLD)  # of a deployment that was destroyed since
     tell_stack(account, None)
-    tell_endpoint(account, NEW, ("ValidationException", "Could not find endpoint"), endpoint("InService"))
+    missing = ("ValidationException", "Could not find endpoint")
+    tell_endpoint(account, NEW, missing, missing, endpoint("InService"))
     cdk(target, "exit 0")
     deploy_endpoint(target, lambda _: None)
     assert not target.previous_lock_path.exists()
@@ -191,18 +196,30 @@ def test_a_deployment_of_the_same_pins_keeps_the_lock_before_them(account: Recor
 def test_an_update_that_sagemaker_rolled_back_is_no_success(account: Recorded, target: Target) -> None:
     """In service, on the right pins even, CloudFormation content: only the configuration tells."""
     tell_stack(account, OLD)
-    tell_endpoint(account, NEW, endpoint("InService", "config-old"))
+    tell_endpoint(account, NEW, endpoint("InService", "config-old"), before=OLD)
     tell_log(account)
     cdk(target, "exit 0")
     with pytest.raises(SemifError, match="runs the configuration config-old, its stack has config-new"):
         deploy_endpoint(target, lambda _: None)
+    assert read_lock(target.previous_lock_path) == OLD, "the stack does not know it any more"
+
+    # What never came into service is nothing to go back to: OLD stays.
+    tell_stack(account, NEW)
+    tell_endpoint(account, lock_of("3"), endpoint("InService"), before=OLD)
+    write_lock(target.lock_path, lock_of("3"))
+    deploy_endpoint(target, lambda _: None)
+    assert read_lock(target.previous_lock_path) == OLD
+
+
+def test_a_failure_reason_is_no_success(account: Recorded, target: Target) -> None:
+    tell_log(account)
+    cdk(target, "exit 0")
     tell_stack(account, OLD, config="config-old")
     tell_endpoint(account, OLD, endpoint("InService", "config-old", FailureReason="no capacity"))
     with pytest.raises(SemifError) as caught:
         deploy_endpoint(target, lambda _: None)
     assert "SageMaker says: no capacity" in str(caught.value)
     assert "it runs the image" in str(caught.value)
-    assert not target.previous_lock_path.exists()
 
 
 def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
@@ -213,6 +230,7 @@ def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
     tell_endpoint(
         account,
         OLD,
+        endpoint("InService", "config-old", FailureReason="of an earlier day"),
         endpoint("InService", "config-old", FailureReason="of an earlier day"),
         endpoint("Updating", "config-old"),
         endpoint("RollingBack", "config-old", FailureReason=reason),
@@ -244,7 +262,7 @@ def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
 
 def test_what_may_not_be_read_hides_no_failure(account: Recorded, target: Target) -> None:
     tell_stack(account, OLD)
-    account.tell(account.aws.sagemaker, "describe_endpoint", endpoint("InService", "config-old"))
+    tell_endpoint(account, OLD, endpoint("InService", "config-old"))
     account.tell(account.aws.logs, "describe_log_streams", ("AccessDeniedException", "not you"))
     cdk(target, "echo UPDATE_FAILED; exit 1")
     with pytest.raises(SemifError) as caught:
@@ -276,7 +294,7 @@ def test_a_rollback_goes_to_the_lock_before_and_the_next_one_forward_again(
     cdk(target, "exit 0")
     for deployed, wanted in ((NEW, OLD), (OLD, NEW)):
         tell_stack(account, deployed)
-        tell_endpoint(account, wanted, endpoint("InService"))
+        tell_endpoint(account, wanted, endpoint("InService"), before=deployed)
         assert find_rollback(target) == (deployed, wanted)
         assert roll_back(target, wanted, lambda _: None) == wanted
         assert read_lock(target.lock_path) == wanted
