@@ -123,13 +123,9 @@ def tell_endpoint(account: Recorded, lock: Lock, *looks: Reply, before: Lock | N
 
 
 def tell_log(account: Recorded, *streams: tuple[str, int]) -> None:
-    """The log's streams by name and creation in milliseconds; one of them holds two lines.
-
-    It can be read once: CloudFormation takes the log of a stack that it rolls back away.
-    """
+    """The log's streams by name and creation in milliseconds; one of them holds two lines."""
     told = [{"logStreamName": name, "creationTime": created} for name, created in streams]
-    gone = ("ResourceNotFoundException", "The specified log group does not exist.")
-    account.tell(account.aws.logs, "describe_log_streams", {"logStreams": told}, gone)
+    account.tell(account.aws.logs, "describe_log_streams", {"logStreams": told})
     lines = ["loading", "semif_adapter: cannot start: no model in /opt/ml/model\n"]
     events = [{"timestamp": 1, "message": line, "ingestionTime": 1} for line in lines]
     account.tell(account.aws.logs, "get_log_events", {"events": events})
@@ -193,6 +189,16 @@ def test_a_deployment_of_the_same_pins_keeps_the_lock_before_them(account: Recor
     assert read_lock(target.previous_lock_path) == OLD
 
 
+def test_another_model_alone_is_another_deployment(account: Recorded, target: Target) -> None:
+    model = NEW.model.model_copy(update={"s3_uri": NEW.model.address.replace("/models/", "/older/")})
+    before = NEW.model_copy(update={"model": model})
+    tell_stack(account, before)
+    tell_endpoint(account, NEW, endpoint("InService"), before=before)
+    cdk(target, "exit 0")
+    deploy_endpoint(target, lambda _: None)
+    assert read_lock(target.previous_lock_path) == before
+
+
 def test_an_update_that_sagemaker_rolled_back_is_no_success(account: Recorded, target: Target) -> None:
     """In service, on the right pins even, CloudFormation content: only the configuration tells."""
     tell_stack(account, OLD)
@@ -245,7 +251,8 @@ def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
 
     def look(found: Look) -> None:
         seen.append(found.status)
-        if len(seen) == 4:
+        if len(seen) == 4:  # CloudFormation takes the log of a stack that it rolls back away
+            account.tell(account.aws.logs, "describe_log_streams", ("ResourceNotFoundException", "gone"))
             (target.root / "seen").write_text("\n")
 
     with pytest.raises(SemifError) as caught:
@@ -258,6 +265,18 @@ def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
         "  loading",
         "  semif_adapter: cannot start: no model in /opt/ml/model",
     ]
+
+
+def test_a_failure_before_the_endpoint_is_touched_tells_no_old_tales(
+    account: Recorded, target: Target
+) -> None:
+    tell_stack(account, OLD)
+    tell_endpoint(account, OLD, endpoint("InService", "config-old", FailureReason="of an earlier day"))
+    tell_log(account, ("AllTraffic/i-old", 1))
+    cdk(target, "echo no synthesis; exit 1")
+    with pytest.raises(SemifError) as caught:
+        deploy_endpoint(target, lambda _: None)
+    assert str(caught.value).splitlines()[1:] == ["  no synthesis"]
 
 
 def test_what_may_not_be_read_hides_no_failure(account: Recorded, target: Target) -> None:
