@@ -5,7 +5,6 @@ asynchronous endpoint", SageMaker developer guide), and the last instance must n
 """
 
 import math
-from typing import cast
 
 from aws_cdk import Duration
 from aws_cdk import aws_applicationautoscaling as scaling
@@ -121,9 +120,10 @@ class BacklogScaling(Construct):
                 step_adjustments=steps,
             ),
         )
-        alarm = endpoint_alarm(
+        endpoint_alarm(
             self,
             name,
+            actions=[policy.ref],
             comparison=BELOW if below else ABOVE,
             datapoints=periods,
             description="sets the number of instances, and is no trouble",
@@ -131,6 +131,4 @@ class BacklogScaling(Construct):
             metric=metric,
             periods=periods,
             threshold=threshold,
-            topics=(),
         )
-        cast(cloudwatch.CfnAlarm, alarm.node.default_child).alarm_actions = [policy.ref]

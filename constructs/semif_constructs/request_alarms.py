@@ -46,7 +46,7 @@ class RequestAlarms(Construct):
         """
         super().__init__(scope, construct_id)
         self._metrics = metrics
-        self._topics = topics
+        self._told = [topic.topic_arn for topic in topics]
         self.alarms: list[cloudwatch.Alarm] = []
         self.rollback_alarms: list[cloudwatch.Alarm] = []
         """Those that a new model, image or placement can trip."""
@@ -170,14 +170,15 @@ class RequestAlarms(Construct):
         alarm = endpoint_alarm(
             self,
             name,
+            actions=self._told,
             comparison=comparison,
             datapoints=DATAPOINTS,
             description=description,
             endpoint_name=self._metrics.endpoint_name,
             metric=metric,
+            ok_actions=self._told,
             periods=PERIODS,
             threshold=threshold,
-            topics=self._topics,
         )
         self.alarms.append(alarm)
         if for_rollback:

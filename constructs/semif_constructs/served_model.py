@@ -109,7 +109,7 @@ class ServedModel(Construct):
 
     def _access_to_image_and_log(self, endpoint_name: str, image_arn: str) -> iam.Policy:
         stack = Stack.of(self)
-        # SageMaker makes the log group with the first line, and writes it with this role.
+        # SageMaker writes the log with this role, and makes its group where there is none.
         group = (
             f"arn:{stack.partition}:logs:{stack.region}:{stack.account}"
             f":log-group:/aws/sagemaker/Endpoints/{endpoint_name}"
