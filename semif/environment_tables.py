@@ -3,7 +3,15 @@
 import re
 from typing import Annotated, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 from semif.errors import shown
 from semif.placement import MAX_VOLUME_GB
@@ -87,9 +95,18 @@ HubRevision = Annotated[
     str, *_written_as("[0-9a-f]{40}", "the 40 hexadecimal digits of a commit; a branch or tag can move")
 ]
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
-RetentionDays = Literal[
+_Days = Literal[
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653
 ]
+
+
+def _no_boolean(days: object) -> object:
+    if isinstance(days, bool):  # equal to 1 in Python, and so in a Literal
+        raise ValueError(f"{str(days).lower()} must be a number of days")
+    return days
+
+
+RetentionDays = Annotated[_Days, BeforeValidator(_no_boolean)]
 """What CloudWatch Logs offers."""
 CooldownSeconds = Annotated[int, Field(ge=0, le=7200)]
 Percent = Annotated[float, Field(gt=0, le=100)]
@@ -106,7 +123,11 @@ def _at_least_one(count: int) -> int:
     return count
 
 
-InstanceCount = Annotated[int, AfterValidator(_at_least_one), Field(json_schema_extra={"minimum": 1})]
+MAX_COUNT = 2_147_483_647
+"""SageMaker and Application Auto Scaling count in 32 bits; what an account allows are its quotas."""
+InstanceCount = Annotated[
+    int, AfterValidator(_at_least_one), Field(le=MAX_COUNT, json_schema_extra={"minimum": 1})
+]
 
 
 def _each_once(ids: list[str]) -> list[str]:
@@ -189,9 +210,9 @@ class EncryptionTable(Table):
 class ScalingTable(Table):
     """`[scaling]`: between how many instances, and by what. Without it their number stays as it is."""
 
-    min_instance_count: Annotated[int, Field(ge=0)] = 1
+    min_instance_count: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 1
     """The fewest instances; 0 on asynchronous endpoints alone."""
-    max_instance_count: Annotated[int, Field(ge=1)]
+    max_instance_count: Annotated[int, Field(ge=1, le=MAX_COUNT)]
     """The most instances, which bounds the cost."""
     concurrent_requests_per_instance: Annotated[float, Field(gt=0, le=1024)] = 4.0
     """What is kept up to on realtime endpoints: requests at work or waiting in one container."""

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from semif.environment import Environment, environments_folder
+from semif.environment import Environment, environment_names, environments_folder
 from semif.environment_tables import AccountId, EnvironmentName, Kind, Region
 from semif.errors import ProblemsError, SemifError, problems_of
 from semif.files import write_whole
@@ -160,7 +160,9 @@ def read_lock(path: Path) -> Lock:
         with path.open("rb") as file:
             content = file.read(MAX_LOCK_BYTES + 1)
     except FileNotFoundError:
-        raise SemifError(f"there is no lock {path}; run `semif build {name}`, which writes it") from None
+        known = name in environment_names()
+        change = f"run `semif build {name}`, which writes it" if known else "correct its path"
+        raise SemifError(f"there is no lock {path}; {change}") from None
     except OSError as error:
         raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
     if len(content) > MAX_LOCK_BYTES:

@@ -33,6 +33,16 @@ BOUNDARY = "arn:aws:iam::999922223333:policy/B"
         ("kind =", "tags.n = 5\nkind =", "tags.n = 5: must be text in quotes"),
         (
             "kind =",
+            "log_retention_days = true\nkind =",
+            "log_retention_days: true must be a number of days",
+        ),
+        (
+            "initial_instance_count = 1",
+            f"initial_instance_count = {10**20}",
+            f"endpoint.initial_instance_count = {10**20}: must be less than or equal to 2147483647",
+        ),
+        (
+            "kind =",
             'tags."ä" = "c"\nkind =',
             f"tags.ä: 'ä' must be {TAG_KEY}",
         ),
