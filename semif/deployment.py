@@ -68,7 +68,8 @@ def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _:
         if before is None or (serving is not None and serving.runs(before)):
             keep_previous(target, before, lock)
         if problems := endpoint_problems(target, find_endpoint(target.aws, name), lock):
-            raise SemifError("\n".join([*problems, *watch.what_went_wrong()]))
+            lines = dict.fromkeys([*problems, *watch.what_went_wrong()])  # both may tell SageMaker's reason
+            raise SemifError("\n".join(lines))
     return lock
 
 

@@ -15,8 +15,6 @@ from semif.errors import SemifError
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker.type_defs import DescribeEndpointOutputTypeDef
 
-_TROUBLE = {"Failed", "RollingBack", "UpdateRollbackFailed", "Deleting"}
-"""States that no deployment means to reach: Deleting is how CloudFormation takes a failed endpoint back."""
 _JOIN_SECONDS = 10.0
 
 
@@ -44,8 +42,8 @@ class Look:
 class EndpointWatch:
     """Looks every few seconds during its `with` block, from a thread of its own.
 
-    `on_look` is called there with every look; it must not raise. The log of a container that does not start
-    is read as soon as trouble shows, and at the end once more: CloudFormation may take it away with the rest.
+    `on_look` is called there with every look; it must not raise. The reason of a failure is kept when it
+    shows: CloudFormation may take the endpoint away before it ends.
     """
 
     def __init__(
@@ -56,7 +54,6 @@ class EndpointWatch:
         self._first_status: str | None = None
         self._moved = False
         self._reason: str | None = None
-        self._log: tuple[str, list[str]] | None = None
         self._blind: str | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -70,23 +67,28 @@ class EndpointWatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        self._thread.join(_JOIN_SECONDS)
+        self._end()
 
     def what_went_wrong(self) -> Iterator[str]:
         """Lines for the error of a failed deployment: SageMaker's reason, the container's last lines."""
-        self._stop.set()
-        self._thread.join(_JOIN_SECONDS)
+        self._end()
         self._look()
         if self._reason:
             yield f"SageMaker says: {self._reason}"
-        self._read_log()
-        if self._log is not None:
-            stream, lines = self._log
+        try:
+            found = newest_container(self._aws, self._endpoint, since=self._began_at)
+        except SemifError as error:
+            found, self._blind = None, str(error)
+        if found is not None:
+            stream, lines = found
             yield f"the last lines of the container {stream}:"
             yield from (f"  {line}" for line in lines)
         if self._blind is not None:
             yield f"the endpoint or its log could not be looked at: {self._blind}"
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._thread.join(_JOIN_SECONDS)
 
     def _run(self) -> None:
         while not self._stop.wait(self._poll_seconds):
@@ -106,18 +108,7 @@ class EndpointWatch:
         # An endpoint keeps the reason of its last failure: only after a move it is this deployment's.
         if self._moved and look.failure_reason:
             self._reason = look.failure_reason
-        if self._moved and look.status in _TROUBLE:
-            self._read_log()
         self._on_look(look)
-
-    def _read_log(self) -> None:
-        """Keep what the log has by now; a log that has gone keeps what it had."""
-        try:
-            found = newest_container(self._aws, self._endpoint, since=self._began_at)
-        except SemifError as error:
-            self._blind = str(error)
-        else:
-            self._log = found or self._log
 
 
 def _look_at(told: "DescribeEndpointOutputTypeDef | None", seconds: float) -> Look:
