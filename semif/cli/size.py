@@ -135,9 +135,9 @@ def _told(environment: Environment, load: Load, found: Size, rate: float, source
     yield f"  to compute      {load.computed_tokens:,.0f} tokens a request"
     yield f"  busy            {found.busy:.0%} of the time"
     yield f"  work            {found.service_seconds:.3f} s a request"
-    yield f"  wait for it     {found.queue_seconds:.3f} s on the mean"
-    yield f"  answer          {found.seconds:.3f} s on the mean"
-    yield f"  in flight       {found.in_flight:.2f} requests an instance on the mean"
+    yield f"  wait for it     {found.queue_seconds:.3f} s on average"
+    yield f"  answer          {found.seconds:.3f} s on average"
+    yield f"  in flight       {found.in_flight:.2f} requests an instance on average"
 
 
 def _assumptions(environment: Environment) -> Iterator[str]:

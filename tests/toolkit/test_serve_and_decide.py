@@ -72,6 +72,15 @@ def test_the_bars_name_question_and_options(url: str) -> None:
     assert all(option in output for option in ("billing", "shipping", "technical", "█", " %"))
 
 
+def test_a_load_is_sized_from_the_adapters_own_rate(url: str) -> None:
+    arguments = ["size", "demo", "--rps", "1", "--tokens", "20", "--url", url, "--json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["tokens_per_second"] > 0
+    assert document["size"]["service_seconds"] == pytest.approx(20 / document["tokens_per_second"])
+
+
 def test_a_lone_decision_comes_from_standard_input(url: str) -> None:
     decision = {"id": "a", "state": "s", "question": "q", "options": [{"id": "x"}, {"id": "y"}]}
     status, output, _ = decide("--url", url, "-", "--json", text=json.dumps(decision))
