@@ -1,7 +1,7 @@
 """Runs the forward passes that requests describe: the one place where the model computes for them.
 
 One thread only, but for `abandon`. The one lock guards who is in the pass that runs, so that only a request
-that is alone in it is ever stopped in its middle.
+that is alone in it, with one sequence, is ever stopped in its middle.
 """
 
 import threading
@@ -55,8 +55,8 @@ class Run(Generic[T]):
 
     def clock(self) -> float:
         """Seconds that the engine has worked on it, alone or with others; its rests do not count."""
-        since = 0.0 if self._resumed_at is None else perf_counter() - self._resumed_at
-        return self._seconds + since
+        resumed_at = self._resumed_at  # once: other threads ask too, and it may end meanwhile
+        return self._seconds + (0.0 if resumed_at is None else perf_counter() - resumed_at)
 
     def resume(self) -> None:
         """Go on to the next passes, or to the end. Raises what the steps raise."""
@@ -107,7 +107,8 @@ class Runner(Generic[T]):
         self._suspects: list[Run[T]] = []
         """After a fault that several may have caused: to be run one by one, each alone."""
         self._lock = threading.Lock()
-        self._in_pass: list[Run[T]] = []
+        self._stoppable: Run[T] | None = None
+        """Whose pass may end in its middle."""
 
     def add(self, run: Run[T]) -> None:
         """The last to arrive."""
@@ -135,7 +136,7 @@ class Runner(Generic[T]):
         """Nobody waits for `run` any more: it fails with AbandonedError soon. Safe from any thread."""
         with self._lock:
             run.abandoned = True
-            if self._in_pass == [run]:
+            if self._stoppable is run:
                 self._context.stop()
 
     def step(self, order: Sequence[Run[T]]) -> bool:
@@ -171,13 +172,15 @@ class Runner(Generic[T]):
     def _compute(self, taken: dict[Run[T], list[Pass]]) -> None:
         """Run one forward pass and let everybody in it go on who has all that it waits for."""
         runs = list(taken)
+        passes = [part for parts in taken.values() for part in parts]
         with self._lock:
-            self._in_pass = runs
+            # For several sequences llama.cpp moves the recurrent states of others about, in the middle of it.
+            self._stoppable = runs[0] if len(passes) == 1 else None
         for run in runs:
             run.started = True
         began = perf_counter()
         try:
-            rows = iter(self._context.run([part for parts in taken.values() for part in parts]))
+            rows = iter(self._context.run(passes))
         except AbandonedError as error:
             self._end(runs[0], error)
             return
@@ -186,7 +189,7 @@ class Runner(Generic[T]):
             return
         finally:
             with self._lock:
-                self._in_pass = []
+                self._stoppable = None
                 self._context.resume()
         seconds = perf_counter() - began
         tokens = {run: sum(len(part.tokens) for part in parts) for run, parts in taken.items()}

@@ -1,5 +1,6 @@
 """Batched mode behind the engine's door: the same answers but for the last bits, in fewer forward passes."""
 
+import ctypes
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from semif_adapter import batched
+from semif_adapter import batched, llama
 from semif_adapter.contract import Layout
 from semif_adapter.engine import Engine
 from semif_adapter.errors import AbandonedError, EngineError
@@ -136,3 +137,35 @@ def test_255_options_of_several_words(tiny_gguf: Callable[..., Path], load_engin
 
 def test_on_a_cpu_the_same_bits_are_the_default(tiny_gguf: Callable[..., Path], load_engine: Load) -> None:
     assert load_engine(tiny_gguf()).info.mode == "invariant"
+
+
+def test_a_pass_of_several_sequences_is_not_left_in_its_middle(
+    tiny_gguf: Callable[..., Path], load_engine: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For one, llama.cpp moves the recurrent states of other prefixes about: half of that mixes them up."""
+    leave: list[Callable[[], None]] = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
+    def is_not_empty(flag: int) -> bool:
+        """llama.cpp asks after each node of the graph; after the first one the request leaves."""
+        if leave:
+            leave.pop()()
+        return bool(ctypes.string_at(flag))
+
+    monkeypatch.setattr(llama, "_IS_NOT_EMPTY", ctypes.cast(is_not_empty, ctypes.c_void_p))
+    path = tiny_gguf(architecture="qwen35")
+    engine = load_engine(path, mode="batched", readout="letters", context_tokens=CONTEXT, threads=1)
+    request: tuple[str, tuple[int, ...], Layout] = ("It is on. ", (0, 1, 2), "state-first")
+    stays = begin(engine, *request)
+    passes_until_ended(engine, [stays])
+    leaves = begin(engine, "It is off. ", (0, 1, 2), "state-first")
+    while len(leaves.waiting) < 3:
+        engine.advance()
+    leave.append(lambda: engine.abandon(leaves))
+    passes_until_ended(engine, [leaves])
+
+    assert not leave
+    assert leaves.result is not None
+    again = begin(engine, *request)
+    passes_until_ended(engine, [again])
+    assert logits(again) == [pytest.approx(values, abs=0.001) for values in logits(stays)]
