@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from time import perf_counter
 
 from semif_adapter.answering import Answering
-from semif_adapter.batched import BatchedPrompts
+from semif_adapter.batched import SEQUENCES, BatchedPrompts
 from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.contract import (
     Layout,
@@ -24,7 +24,7 @@ from semif_adapter.invariant import InvariantPrompts
 from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import Model
 from semif_adapter.manifest import PromptSpec
-from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory
+from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory, recurrent_bytes
 from semif_adapter.model_files import ModelFile, find_model
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
 from semif_adapter.prompts import Prompts
@@ -65,7 +65,9 @@ class Engine:
             mode = _mode(settings, model)
             states = MAX_STATE_BYTES if model.has_recurrent_layers and mode == "invariant" else 0
             if not settings.gpu_layers:
-                check_memory(file.size, cache_bytes(model.metadata, self._limit * settings.streams) + states)
+                cache = cache_bytes(model.metadata, self._limit * settings.streams)
+                sequences = SEQUENCES if mode == "batched" else settings.streams
+                check_memory(file.size, cache + recurrent_bytes(model.metadata, sequences) + states)
             source = model.chat_template if spec.template == "chat" else None
             # Letters may run out, the text readout never does: it stands in for them.
             templates = {

@@ -9,6 +9,7 @@ from semif_adapter.errors import StartupError
 
 CACHE_BYTES_PER_VALUE = 2
 """Keys and values are kept as 16-bit floats, llama.cpp's default."""
+STATE_BYTES_PER_VALUE = 4
 MAX_STATE_BYTES = 512 * 1024 * 1024
 """Most memory of the saved states; one of a hybrid 4B model takes some 50 MB."""
 
@@ -19,12 +20,7 @@ def cache_bytes(metadata: Callable[[str], str | None], tokens: int) -> int:
     Names of the keys: `docs/gguf.md` in ggml. 0 where they do not tell: an architecture whose layers differ
     (an array instead of a number), or that keeps something smaller than keys and values.
     """
-    architecture = metadata("general.architecture")
-
-    def number(key: str) -> int:
-        value = metadata(f"{architecture}.{key}") or ""
-        return int(value) if value.isdecimal() else 0
-
+    number = _numbers(metadata)
     heads = number("attention.head_count")
     if not heads or number("attention.kv_lora_rank"):
         return 0
@@ -32,6 +28,31 @@ def cache_bytes(metadata: Callable[[str], str | None], tokens: int) -> int:
     values = (number("attention.key_length") or width) + (number("attention.value_length") or width)
     layers = number("block_count") // (number("full_attention_interval") or 1)
     return tokens * layers * number("attention.head_count_kv") * values * CACHE_BYTES_PER_VALUE
+
+
+def recurrent_bytes(metadata: Callable[[str], str | None], sequences: int) -> int:
+    """Bytes of the recurrent states of `sequences`, from a GGUF's metadata.
+
+    Of each recurrent layer the state and what its convolution still sees, 32-bit floats as in llama.cpp's
+    `llama_hparams::n_embd_s` and `n_embd_r`. 0 where the metadata tell of no such layers.
+    """
+    number = _numbers(metadata)
+    inner, state = number("ssm.inner_size"), number("ssm.state_size")
+    seen = max(0, number("ssm.conv_kernel") - 1) * (inner + 2 * number("ssm.group_count") * state)
+    interval = number("full_attention_interval")
+    layers = number("block_count") - (number("block_count") // interval if interval else 0)
+    return sequences * layers * (inner * state + seen) * STATE_BYTES_PER_VALUE
+
+
+def _numbers(metadata: Callable[[str], str | None]) -> Callable[[str], int]:
+    """Whole numbers of the model's architecture; 0 where there is none."""
+    architecture = metadata("general.architecture")
+
+    def number(key: str) -> int:
+        value = metadata(f"{architecture}.{key}") or ""
+        return int(value) if value.isdecimal() else 0
+
+    return number
 
 
 def memory_bytes(root: Path = Path("/")) -> int | None:

@@ -8,7 +8,7 @@ from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import Library
 from semif_adapter.llama import Context, Model
-from semif_adapter.memory import budget, cache_bytes, check_memory, memory_bytes
+from semif_adapter.memory import budget, cache_bytes, check_memory, memory_bytes, recurrent_bytes
 from semif_adapter.settings import Settings
 
 MEMINFO = "MemTotal:       4000000 kB\nMemFree:        1000 kB\n"
@@ -75,6 +75,7 @@ def test_the_cache_is_estimated_from_the_models_metadata(
 
 def test_an_architecture_that_does_not_tell_counts_as_nothing() -> None:
     assert cache_bytes({}.get, 1000) == 0
+    assert recurrent_bytes({}.get, 64) == 0
 
 
 def test_the_budget_is_what_llama_cpp_reports(tiny_gguf: Callable[..., Path], library: Library) -> None:
@@ -91,6 +92,21 @@ def test_the_budget_is_what_llama_cpp_reports(tiny_gguf: Callable[..., Path], li
     assert found["sum_bytes"] == sum(found[part] or 0 for part in parts)
     assert found["limit_bytes"] == memory_bytes()
     assert found["gpu_bytes"] == 0
+
+
+def test_recurrent_states_are_estimated_as_llama_cpp_makes_them(
+    tiny_gguf: Callable[..., Path], library: Library
+) -> None:
+    estimates = {}
+    for name in ("qwen3", "qwen35"):
+        model = Model(library, tiny_gguf(architecture=name), gpu_layers=0)
+        context = Context(model, streams=2, context_tokens=512, threads=1, sequences=64)
+        estimates[name] = recurrent_bytes(model.metadata, 64)
+        reported = library.buffers.on_cpu("RS")
+        context.close()
+        model.close()
+        assert estimates[name] == pytest.approx(reported, rel=0.05)
+    assert estimates["qwen35"] > estimates["qwen3"] == 0
 
 
 def test_buffers_on_gpus_do_not_count_against_the_machines_memory(machine: Callable[..., Path]) -> None:
