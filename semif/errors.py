@@ -93,8 +93,5 @@ def _key(part: int | str) -> str:
 
 def shown(value: object) -> str:
     """`value` as an error message may quote it: its repr, cut where it is long."""
-    try:
-        text = repr(value)
-    except ValueError:  # Python writes no number of more than 4,300 digits
-        return "a number with thousands of digits"
+    text = repr(value)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text)} characters)"

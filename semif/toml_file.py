@@ -13,6 +13,8 @@ from semif.errors import ProblemsError, SemifError, problems_of
 T = TypeVar("T", bound=BaseModel)
 
 MAX_FILE_BYTES = 1_048_576
+MAX_NUMBER_BITS = 10_000
+_LONG_NUMBER = "holds a number with thousands of digits, which no key takes"
 
 
 def read_toml(path: Path, model: type[T], given: Mapping[str, object] | None = None) -> T:
@@ -41,10 +43,27 @@ def _parse(path: Path) -> dict[str, Any]:
     if text.startswith(BOM_UTF8):
         raise SemifError(f"{path} begins with a byte order mark, which TOML does not allow; save it without")
     try:
-        return tomllib.loads(text.decode())
+        content = tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
         raise SemifError(f"{path} is not UTF-8 text: byte {error.start} is wrong") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SemifError(f"{path} is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
-    except ValueError:  # Python reads no number of more than 4,300 digits
-        raise SemifError(f"{path} holds a number with thousands of digits, which no key takes") from None
+    except ValueError:  # Python reads no decimal of more than 4,300 digits
+        raise SemifError(f"{path} {_LONG_NUMBER}") from None
+    if _holds_long_number(content):
+        raise SemifError(f"{path} {_LONG_NUMBER}")
+    return content
+
+
+def _holds_long_number(content: dict[str, Any]) -> bool:
+    """Whether there is one that Python reads (hexadecimal, say) and then cannot write into a message."""
+    waiting: list[Any] = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, int) and value.bit_length() > MAX_NUMBER_BITS:
+            return True
+    return False
