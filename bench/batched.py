@@ -12,23 +12,23 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
+from bench.engine.contenders import Job, make_job
 from bench.engine.keep import keep_section
 from bench.engine.measure import Samples, Spread, ratio
 from bench.engine.run import find_gguf
-from bench.engine.workloads import DATA, Case, Workloads, read_tasks
+from bench.engine.workloads import DATA, Workloads, read_tasks
 from bench.tiny_models import write_tiny_gguf
 from semif.errors import SemifError
 from semif.serve import library_folder
-from semif_adapter.contract import DecisionRequest, DecisionsRequest, Mode, Readout
-from semif_adapter.decisions import to_questions
+from semif_adapter.contract import Mode, Readout
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import open_library
 from semif_adapter.llama import Model
+from semif_adapter.readout import Numbers, softmax
 from semif_adapter.settings import Settings
 
 TINY_HYBRID = "tiny-qwen35"
@@ -49,7 +49,7 @@ COLUMNS = (
     "of CPU time",
 )
 
-Logits = list[np.ndarray[Any, Any]]
+Logits = list[Numbers]
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Comparison:
             self.decisions += 1
             self.changed += int(one.argmax() != other.argmax())
             self.logit = max(self.logit, float(np.abs(one - other).max()))
-            self.probability = max(self.probability, float(np.abs(_softmax(one) - _softmax(other)).max()))
+            self.probability = max(self.probability, float(np.abs(softmax(one) - softmax(other)).max()))
 
     def row(self, name: str) -> str:
         """A line of the table."""
@@ -131,10 +131,11 @@ def compare(model: str, readout: Readout, rounds: int, gpu_layers: int) -> Compa
                 workloads.one_schema(number, SINGLE),
                 *(workloads.one_state(number * STATES + k, STATE_TOKENS, QUESTIONS) for k in range(STATES)),
             ]
+            jobs = [make_job(engines["invariant"], case) for case in cases]
             logits: dict[Mode, Logits] = {}
             for mode in MODES if number % 2 else MODES[::-1]:
                 cpu, wall = time.process_time(), time.perf_counter()
-                logits[mode] = _ask(engines[mode], cases)
+                logits[mode] = _ask(engines[mode], jobs)
                 found.samples[mode].wall.append(time.perf_counter() - wall)
                 found.samples[mode].cpu.append(time.process_time() - cpu)
             found.add(logits["invariant"], logits["batched"])
@@ -155,16 +156,10 @@ def _load(gguf: Path, readout: Readout, mode: Mode, gpu_layers: int) -> Engine:
     )
 
 
-def _ask(engine: Engine, cases: list[Case]) -> Logits:
-    """The option logits of every decision of `cases`, all requests at once."""
-    runs = []
-    for case in cases:
-        for decisions in case.requests:
-            single = case.layout == "schema-first"
-            body = {"decision": decisions[0]} if single else {"decisions": list(decisions)}
-            kind = DecisionRequest if single else DecisionsRequest
-            questions, layout = to_questions(kind.model_validate(body, strict=False))
-            runs.append(engine.begin(engine.prepare(questions, layout)))
+def _ask(engine: Engine, jobs: list[Job]) -> Logits:
+    """The option logits of every decision of `jobs`, all requests at once."""
+    prepared = [engine.prepare(questions, job.case.layout) for job in jobs for questions in job.questions]
+    runs = [engine.begin(one) for one in prepared]
     while not all(run.ended for run in runs):
         engine.advance()
     logits = []
@@ -173,11 +168,6 @@ def _ask(engine: Engine, cases: list[Case]) -> Logits:
             raise RuntimeError(f"a request failed: {run.failure}")
         logits += [np.array(result.option_logits) for result in run.result[0]]
     return logits
-
-
-def _softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    weights = np.exp(logits - logits.max())
-    return np.asarray(weights / weights.sum())
 
 
 if __name__ == "__main__":

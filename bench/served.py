@@ -40,7 +40,7 @@ def decision(number: int, words: int = 12) -> Document:
 
 
 class Served:
-    """`python -m semif_adapter serve` on a preset, ready when entered."""
+    """`python -m semif_adapter serve`, ready when entered. `preset` may be a GGUF's path."""
 
     def __init__(
         self, preset: str, *, command: Sequence[str] = ("-m", "semif_adapter", "serve"), **variables: str

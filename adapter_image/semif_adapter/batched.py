@@ -43,7 +43,6 @@ class BatchedPrompts:
             threads=threads,
             sequences=SEQUENCES,
             batch_tokens=PASS_TOKENS,
-            ubatch_tokens=PASS_TOKENS,
         )
         self._tree = PrefixTree(self.context, sequences=SEQUENCES, rows=ROWS_KEPT)
         self.keeping = self._tree.keeping
@@ -65,11 +64,13 @@ class BatchedPrompts:
         """Run a prompt on a fork of its prefix, and the continuations side by side on forks of that."""
         *before, suffix = segments
         portions = _portions(continuations)
-        tokens = [sum(len(continuations[index]) - 1 for index in portion) for portion in portions]
+        most = max(
+            (sum(len(continuations[index]) - 1 for index in portion) for portion in portions), default=0
+        )
         room = Room(
-            cells=len(suffix) + max(tokens, default=0),
+            cells=len(suffix) + most,
             sequences=1 + max(map(len, portions), default=0),
-            rows=min(ROWS_AT_ONCE, max(tokens, default=1)),
+            rows=min(ROWS_AT_ONCE, max(1, most)),
         )
         hold = yield from self._tree.hold(before, room)
         try:

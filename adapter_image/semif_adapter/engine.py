@@ -12,12 +12,7 @@ from time import perf_counter
 from semif_adapter.answering import Answering
 from semif_adapter.batched import SEQUENCES, BatchedPrompts
 from semif_adapter.chat_template import chat_template, plain_template
-from semif_adapter.contract import (
-    Layout,
-    Mode,
-    ModelInfo,
-    Readout,
-)
+from semif_adapter.contract import Layout, Mode, ModelInfo, Readout
 from semif_adapter.cpu import usable_cpus
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.invariant import InvariantPrompts

@@ -16,10 +16,9 @@ Tokens = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.float32]
 
 BATCH_TOKENS = 256
-"""Tokens of one forward pass, the grid that longer segments are cut on; no more than a micro-batch, so that
-each pass is one of those that llama.cpp would make of a larger batch too. Half of it costs a small model 7 %;
-twice of it gains 2 % at most, and takes twice the memory (docs/performance.md)."""
-UBATCH_TOKENS = BATCH_TOKENS
+"""Tokens of one forward pass, the grid that longer segments are cut on, and of a micro-batch too: llama.cpp
+cuts no pass again. Half of it costs a small model 7 %; twice of it gains 2 % at most, and takes twice the
+memory (docs/performance.md)."""
 STREAM_ALIGNMENT = 256
 """llama.cpp rounds a stream's cells up to this many."""
 
@@ -162,7 +161,6 @@ class Context:
         threads: int,
         sequences: int | None = None,
         batch_tokens: int = BATCH_TOKENS,
-        ubatch_tokens: int = UBATCH_TOKENS,
     ) -> None:
         """A context of `streams` sequences of up to `context_tokens` tokens each.
 
@@ -176,7 +174,7 @@ class Context:
         params = library.llama_context_default_params()
         params.write(layout.n_ctx, "<I", self.cells)
         params.write(layout.n_batch, "<I", batch_tokens)
-        params.write(layout.n_ubatch, "<I", ubatch_tokens)
+        params.write(layout.n_ubatch, "<I", batch_tokens)
         params.write(layout.n_seq_max, "<I", sequences or streams)
         params.write(layout.swa_full, "<?", True)  # a cut tail must leave the whole window behind it
         params.write(layout.kv_unified, "<?", sequences is not None)
@@ -194,7 +192,7 @@ class Context:
                 "n_ctx_seq": per_stream if sequences is None else self.cells,
                 "n_seq_max": sequences or streams,
                 "n_batch": min(batch_tokens, self.cells),
-                "n_ubatch": min(batch_tokens, ubatch_tokens),
+                "n_ubatch": min(batch_tokens, self.cells),
             }
         )
         library.llama_set_n_threads(self._context, threads, threads)
@@ -279,20 +277,6 @@ class Context:
         return [
             self._rows(int(end) - part.wanted, part.wanted) for end, part in zip(ends, passes, strict=True)
         ]
-
-    def decode(self, sequence: int, position: int, tokens: Tokens, wanted: int) -> Rows:
-        """Run `tokens`, of any length, at `position` of `sequence`; else as `run`.
-
-        They are cut at multiples of a batch, counted from their own start.
-        """
-        rows: list[Rows] = []
-        for start in range(0, len(tokens), self.batch_tokens):
-            part = tokens[start : start + self.batch_tokens]
-            behind = len(tokens) - start - len(part)
-            rows += self.run(
-                [Pass(sequence, position + start, part, min(len(part), max(0, wanted - behind)))]
-            )
-        return np.concatenate(rows)
 
     def _rows(self, first: int, count: int) -> Rows:
         """A copy of the logits after `count` tokens of the last batch, from the token at `first` on."""

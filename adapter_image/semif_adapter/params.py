@@ -13,8 +13,6 @@ from semif_adapter.errors import StartupError
 
 BLOB_BYTES = 512
 """More than any build's struct: passed by value, the callee reads and writes its own size only."""
-
-
 _BOOLEANS = (96, 200)
 """Where the booleans of `llama_context_params` may lie; at 128 and 136 in the builds tried."""
 

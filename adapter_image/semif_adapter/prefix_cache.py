@@ -6,12 +6,12 @@ the stream goes back to that. Segments are always decoded one by one, whole, so 
 the same bits as one that is computed for the request. Who is in the middle of a prompt has its stream alone.
 """
 
-from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Sequence
 
 from semif_adapter.llama import Tokens
 from semif_adapter.memory import MAX_STATE_BYTES
+from semif_adapter.prefix_path import Kept, Path, path_of
 from semif_adapter.steps import Steps
 from semif_adapter.streams import Mark, Stream
 
@@ -19,9 +19,6 @@ LEAST_STATES = 8
 """So many stay whatever they take: more than one request goes back to."""
 _SYSTEM = 1  # a path of the system alone
 _TOKEN_BYTES = 4
-
-Path = tuple[bytes, ...]
-"""A prefix by its segments' tokens, so that two are the same only where all their tokens are."""
 
 
 class PrefixCache:
@@ -32,8 +29,9 @@ class PrefixCache:
         self._streams = OrderedDict[Stream, Path]((stream, ()) for stream in streams)
         """What each stream holds, maybe with more behind it; least recently used first."""
         self._leased: set[Stream] = set()
-        self._kept: Counter[Path] = Counter()
-        """What requests at work will come back to."""
+        self._kept = Kept()
+        self.keeping = self._kept.keeping
+        """Makes others take other streams first than the one that holds these segments."""
         self._states: OrderedDict[Path, Mark] = OrderedDict()
         self._state_bytes = 0
 
@@ -71,17 +69,6 @@ class PrefixCache:
     def release(self, stream: Stream) -> None:
         """Others may have `stream`."""
         self._leased.remove(stream)
-
-    @contextmanager
-    def keeping(self, segments: Sequence[Tokens]) -> Iterator[None]:
-        """Take other streams first than the one that holds `segments`: who works on them will come back."""
-        path = path_of(segments)
-        self._kept[path] += 1
-        try:
-            yield
-        finally:
-            self._kept[path] -= 1
-            self._kept += Counter()  # without those that are no longer kept
 
     def missing(self, segments: Sequence[Tokens]) -> int:
         """How many tokens `hold` would compute now; of free streams only."""
@@ -148,11 +135,6 @@ class PrefixCache:
         self._state_bytes += mark.size
         while self._state_bytes > MAX_STATE_BYTES and len(self._states) > LEAST_STATES:
             self._state_bytes -= self._states.popitem(last=False)[1].size
-
-
-def path_of(segments: Sequence[Tokens]) -> Path:
-    """The segments' path; empty ones are nothing."""
-    return tuple(segment.tobytes() for segment in segments if len(segment))
 
 
 def _common_depth(first: Path, second: Path) -> int:

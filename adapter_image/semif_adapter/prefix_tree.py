@@ -6,14 +6,13 @@ runs out of them: who needs some gets all of them at once, in order of arrival, 
 give way, least recently used first. Nobody waits for room while he has some, so nobody waits for ever.
 """
 
-from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from semif_adapter.llama import Context, Tokens
-from semif_adapter.prefix_cache import Path, path_of
+from semif_adapter.prefix_path import Kept, Path, path_of
 from semif_adapter.steps import Steps, forward
 
 
@@ -70,7 +69,9 @@ class PrefixTree:
         self._whole = Room(context.cells, sequences, rows)
         self._nodes: OrderedDict[Path, _Node] = OrderedDict()
         """Least recently used first."""
-        self._kept: Counter[Path] = Counter()
+        self._kept = Kept()
+        self.keeping = self._kept.keeping
+        """Makes others forget other prefixes first than these segments."""
         self._waiting: deque[object] = deque()
         self.drop()
 
@@ -123,17 +124,6 @@ class PrefixTree:
         if hold.nodes:
             self._context.fork(hold.nodes[-1].sequence, target)
 
-    @contextmanager
-    def keeping(self, segments: Sequence[Tokens]) -> Iterator[None]:
-        """Prefer to forget other prefixes meanwhile."""
-        path = path_of(segments)
-        self._kept[path] += 1
-        try:
-            yield
-        finally:
-            self._kept[path] -= 1
-            self._kept += Counter()  # without those that are no longer kept
-
     def missing(self, segments: Sequence[Tokens]) -> int:
         """How many tokens of a prefix are not computed now."""
         path = path_of(segments)
@@ -169,7 +159,7 @@ class PrefixTree:
             unused = [node for node in self._nodes.values() if not node.users and not node.children]
             if not unused:
                 return False
-            self._remove(min(unused, key=lambda node: self._kept[node.path] > 0))
+            self._remove(min(unused, key=lambda node: node.path in self._kept))
         return True
 
     def _add(self, hold: Hold, path: Path, segment: Tokens) -> None:

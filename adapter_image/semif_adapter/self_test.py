@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from semif_adapter.llama import Context, Rows, Tokens
-from semif_adapter.steps import complete
+from semif_adapter.steps import complete, decode
 from semif_adapter.streams import Stream
 
 _SEGMENT_TOKENS = (8, 64, 33, 7)
@@ -13,7 +13,7 @@ _SEGMENT_TOKENS = (8, 64, 33, 7)
 
 def can_cut_tail(context: Context, sample: Tokens) -> bool:
     """Whether the model can forget the last tokens of a sequence; hybrid and recurrent ones refuse."""
-    context.decode(0, 0, np.resize(sample, 8), 0)
+    decode(context, 0, 0, np.resize(sample, 8))
     able = context.cut(0, 4)
     context.reset()
     return able

@@ -92,7 +92,6 @@ class Settings(BaseModel):
     endpoint_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,63}$")] | None = Field(
         None, description="the figures' dimension Endpoint; unset: they have no dimension"
     )
-
     api_key: SecretStr | None = Field(
         None,
         description="key that callers of /v1/... and /invocations must send as a Bearer token; unset: none",

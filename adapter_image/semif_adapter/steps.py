@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from semif_adapter.llama import Pass, Rows, Tokens
+from semif_adapter.llama import Context, Pass, Rows, Tokens
 
 T = TypeVar("T")
 
@@ -72,3 +72,8 @@ def complete(steps: Steps[T], run: Callable[[Sequence[Pass]], Sequence[Rows]]) -
     except StopIteration as end:
         result: T = end.value
         return result
+
+
+def decode(context: Context, sequence: int, position: int, tokens: Tokens, wanted: int = 0) -> Rows:
+    """Run `tokens`, of any length, at `position` of `sequence`, now; the logits after the last `wanted`."""
+    return complete(forward(sequence, position, tokens, wanted, context.batch_tokens), context.run)

@@ -15,6 +15,7 @@ from semif_adapter.decisions import to_questions
 from semif_adapter.engine import Engine
 from semif_adapter.llama import Context, Tokens
 from semif_adapter.question import Question
+from semif_adapter.steps import decode
 
 BASELINE_BATCH_TOKENS = 512
 """Of a decode and a micro-batch of the strategies and the limit: llama.cpp's default micro-batch."""
@@ -103,7 +104,7 @@ class FullPrompt(_InProcess):
         measured = prompts[: max(1, FULL_PROMPT_TOKENS // len(prompts[0]))] if shares_state else prompts
         for tokens in measured:
             self._start()
-            self._context.decode(0, 0, tokens, 1)
+            decode(self._context, 0, 0, tokens, 1)
         return sum(map(len, prompts)) / sum(map(len, measured))
 
 
@@ -116,12 +117,12 @@ class StateRestore(_InProcess):
         for request in job.prompts:
             prefix = np.concatenate(request[0][:2])
             self._start()
-            self._context.decode(0, 0, prefix, 0)
+            decode(self._context, 0, 0, prefix)
             saved = self._context.save(0) if len(request) > 1 else None
             for index, segments in enumerate(request):
                 if index and saved is not None:
                     self._context.restore(0, saved)
-                self._context.decode(0, len(prefix), np.concatenate(segments[2:]), 1)
+                decode(self._context, 0, len(prefix), np.concatenate(segments[2:]), 1)
         return 1.0
 
 
@@ -141,9 +142,9 @@ class SchemaRestore(_InProcess):
                 self._context.restore(0, saved)
             else:
                 self._start()
-                self._context.decode(0, 0, wanted, 0)
+                decode(self._context, 0, 0, wanted)
                 prefix, saved = wanted, self._context.save(0)
-            self._context.decode(0, len(prefix), np.concatenate(segments[2:]), 1)
+            decode(self._context, 0, len(prefix), np.concatenate(segments[2:]), 1)
         return 1.0
 
 
@@ -166,7 +167,7 @@ class Limit(_InProcess):
                 self._finish(prefix, rest)
                 prefix, rest = wanted, []
                 self._start_behind(segments[0])
-                self._context.decode(0, len(segments[0]), segments[1], 0)
+                decode(self._context, 0, len(segments[0]), segments[1])
             rest.append(np.concatenate(segments[2:]))
         self._finish(prefix, rest)
         return 1.0
@@ -177,7 +178,7 @@ class Limit(_InProcess):
             self._context.restore(0, self._saved)
             return
         self._start()
-        self._context.decode(0, 0, system, 0)
+        decode(self._context, 0, 0, system)
         self._system, self._saved = system, self._context.save(0)
 
     def _finish(self, prefix: Tokens, rest: list[Tokens]) -> None:
@@ -191,7 +192,7 @@ class Limit(_InProcess):
             # A hybrid model cannot go back; most of its layers do not know how deep they are.
             if self._context.cut(0, depth):
                 position = depth
-            self._context.decode(0, position, part, 1)
+            decode(self._context, 0, position, part, 1)
             position += len(part)
 
 

@@ -126,7 +126,6 @@ def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Pat
                     context_tokens=limit,
                     threads=threads,
                     batch_tokens=BASELINE_BATCH_TOKENS,
-                    ubatch_tokens=BASELINE_BATCH_TOKENS,
                 )
             )
         )

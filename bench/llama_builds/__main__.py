@@ -1,10 +1,12 @@
 """`python -m bench.llama_builds`: the table of docs/upgrading-llama-cpp.md, in Markdown."""
 
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.llama_builds.examine import INSTALLED, MODELS, Examined, examine, library_folders
 from bench.llama_builds.fetch import known_builds
+from semif.errors import SemifError
 
 HEADER = [
     "pin",
@@ -38,11 +40,15 @@ def _form(folder: Path) -> str:
     return "one file" if any(folder.glob("xllamacpp*.so")) else "split, one CPU backend"
 
 
-def main() -> None:
-    """Print the table."""
-    folders = library_folders()
-    with TemporaryDirectory() as work:
-        found = examine(folders, Path(work))
+def main() -> int:
+    """Print the table; the exit status."""
+    try:
+        folders = library_folders()
+        with TemporaryDirectory() as work:
+            found = examine(folders, Path(work))
+    except (SemifError, RuntimeError, OSError) as error:
+        print(f"bench.llama_builds: {error}", file=sys.stderr)
+        return 1
     print("|".join(("", *HEADER, "")))
     print("|---" * len(HEADER) + "|")
     for name, examined in found.items():
@@ -51,7 +57,8 @@ def main() -> None:
     for build in known_builds().values():
         if not build.runs_here:
             print(f"\n{build.name} was left out: it needs glibc {build.glibc}, which this machine has not.")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

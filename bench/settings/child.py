@@ -22,6 +22,7 @@ from semif_adapter.cpu import usable_cpus
 from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import Context, Model, Tokens
 from semif_adapter.params import ParamsBlob
+from semif_adapter.steps import decode
 
 PROMPT_TOKENS, SUFFIX_TOKENS, SUFFIXES = 512, 32, 4
 STREAMS = 4
@@ -40,9 +41,9 @@ def main(gguf: Path, setting: Setting) -> None:
         loaded = time.perf_counter()
         tokens = np.resize(model.tokenize(_TEXT * 20, parse_special=False), PROMPT_TOKENS)
         # In a stream of its own: a prompt that is resident while the others are computed.
-        context.decode(STREAMS - 1, 0, tokens[:SUFFIX_TOKENS], 1)
+        decode(context, STREAMS - 1, 0, tokens[:SUFFIX_TOKENS], 1)
         first = time.perf_counter()
-        context.decode(STREAMS - 1, SUFFIX_TOKENS, tokens[SUFFIX_TOKENS:], 0)
+        decode(context, STREAMS - 1, SUFFIX_TOKENS, tokens[SUFFIX_TOKENS:])
         say({"load": loaded - began, "first": first - loaded})
         for _ in sys.stdin:
             prompt = timed(lambda: compute_prompt(context, tokens))
@@ -64,21 +65,20 @@ def make_context(model: Model, setting: Setting) -> Context:
         threads=setting.threads or usable_cpus(),
         sequences=STREAMS if setting.is_unified else None,
         batch_tokens=setting.batch_tokens,
-        ubatch_tokens=setting.batch_tokens,
     )
 
 
 def compute_prompt(context: Context, tokens: Tokens) -> None:
     """A prompt from scratch."""
     context.cut(0, 0)
-    context.decode(0, 0, tokens, 0)
+    decode(context, 0, 0, tokens)
 
 
 def compute_suffixes(context: Context, tokens: Tokens, *, cuts: bool) -> None:
     """Short continuations of the prompt, each taken back as the adapter does."""
     state = None if cuts else context.save(0)
     for _ in range(SUFFIXES):
-        context.decode(0, len(tokens), tokens[:SUFFIX_TOKENS], 1)
+        decode(context, 0, len(tokens), tokens[:SUFFIX_TOKENS], 1)
         if state is None:
             context.cut(0, len(tokens))
         else:

@@ -13,10 +13,10 @@ from semif_adapter.errors import StartupError
 from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import Context, Model, Rows, Tokens
 from semif_adapter.params import ContextLayout, ModelLayout
-from semif_adapter.steps import complete
+from semif_adapter.steps import complete, decode
 from semif_adapter.streams import Stream
 
-BATCH, UBATCH = 64, 32
+BATCH = 32
 
 
 @pytest.fixture(params=["qwen3", "gemma3", "qwen35"])
@@ -31,11 +31,7 @@ def model(
 def new_context(model: Model) -> Iterator[Callable[[], Context]]:
     with ExitStack() as stack:
         yield lambda: stack.enter_context(
-            closing(
-                Context(
-                    model, streams=3, context_tokens=1024, threads=1, batch_tokens=BATCH, ubatch_tokens=UBATCH
-                )
-            )
+            closing(Context(model, streams=3, context_tokens=1024, threads=1, batch_tokens=BATCH))
         )
 
 
@@ -131,15 +127,15 @@ def test_gpu_layers_without_a_gpu_stop_the_start(
         load_engine(tiny_gguf(), gpu_layers=-1)
 
 
-@pytest.mark.parametrize("count", [1, UBATCH, UBATCH + 1, BATCH, BATCH + 1, 2 * BATCH + 3])
+@pytest.mark.parametrize("count", [1, BATCH, BATCH + 1, 2 * BATCH + 3])
 def test_logits_are_those_of_the_tokens_asked_for(new_context: Callable[[], Context], count: int) -> None:
     """One call, whatever its size, gives each token's row as decoding token by token does."""
     context, tokens = new_context(), some_tokens(count, 1)
-    expected = np.concatenate([context.decode(0, at, tokens[at : at + 1], 1) for at in range(count)])
+    expected = np.concatenate([decode(context, 0, at, tokens[at : at + 1], 1) for at in range(count)])
 
     for wanted in {0, 1, min(3, count), count}:
         context.cut(1, 0)
-        rows = context.decode(1, 0, tokens, wanted)
+        rows = decode(context, 1, 0, tokens, wanted)
         assert rows.shape == (wanted, expected.shape[1])
         np.testing.assert_allclose(rows, expected[count - wanted :], atol=1e-3)
 
@@ -191,6 +187,6 @@ def test_only_recurrent_layers_refuse_to_forget_a_tail(
     model: Model, new_context: Callable[[], Context]
 ) -> None:
     context = new_context()
-    context.decode(0, 0, some_tokens(20, 1), 0)
+    decode(context, 0, 0, some_tokens(20, 1))
 
     assert context.cut(0, 10) is not model.has_recurrent_layers
