@@ -8,6 +8,7 @@ from typing import Any
 from semif.aws import Aws
 from semif.errors import SemifError
 from semif.invoke import MAX_BODY_BYTES, invoke_endpoint, invoke_endpoint_streaming
+from semif.log_group import log_group
 
 MAX_LINE_BYTES = 1_048_576
 """Longest line of a stream that is taken: an event holds a word or two."""
@@ -72,7 +73,7 @@ def stream(aws: Aws, endpoint: str, body: bytes) -> Iterator[str]:
 
 def _events(endpoint: str, blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The JSON objects of server-sent events, up to `[DONE]`; blocks end anywhere, in a character even."""
-    for line in _lines(blocks):
+    for line in _lines(endpoint, blocks):
         if not line.startswith(b"data:"):  # an empty line, a comment
             if line.startswith(b"{"):  # no stream at all: one JSON object, an error's
                 raise _no_completion(endpoint, line)
@@ -90,13 +91,16 @@ def _events(endpoint: str, blocks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     raise SemifError(f"{endpoint} broke the stream off before the completion's end; ask again")
 
 
-def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _lines(endpoint: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     for block in blocks:
         *whole, rest = (rest + block).split(b"\n")
         yield from whole
         if len(rest) > MAX_LINE_BYTES:
-            raise SemifError(f"the stream holds a line of more than {MAX_LINE_BYTES:,} bytes")
+            raise SemifError(
+                f"{endpoint} streams a line of more than {MAX_LINE_BYTES:,} bytes, which no event needs; "
+                f"look at its log in CloudWatch, {log_group(endpoint)}"
+            )
     yield rest
 
 
@@ -104,5 +108,5 @@ def _no_completion(endpoint: str, raw: bytes) -> SemifError:
     said = " ".join(raw.decode(errors="replace").split())[:_SHOWN_CHARACTERS]
     return SemifError(
         f"{endpoint} answered with no chat completion: {said or 'an empty reply'}; look at its log in "
-        f"CloudWatch, /aws/sagemaker/Endpoints/{endpoint}"
+        f"CloudWatch, {log_group(endpoint)}"
     )

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from semif.aws import Aws, aws_errors
 from semif.errors import SemifError
+from semif.log_group import log_group
 
 if TYPE_CHECKING:
     from mypy_boto3_logs.type_defs import FilterLogEventsRequestTypeDef
@@ -32,11 +33,6 @@ class LogLine:
     stream: str
     """VARIANT/INSTANCE."""
     message: str
-
-
-def log_group(endpoint: str) -> str:
-    """Where SageMaker puts what the containers of `endpoint` print."""
-    return f"/aws/sagemaker/Endpoints/{endpoint}"
 
 
 def read_log(aws: Aws, endpoint: str, *, since: float, pattern: str | None = None) -> Iterator[LogLine]:

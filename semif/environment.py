@@ -49,6 +49,10 @@ from semif.toml_file import read_toml
 from semif_adapter.settings import Settings
 
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
+LOG_OF_SAGEMAKER = (
+    "log_retention_days and the KMS key do not reach the endpoint's log: with a model from Hugging Face "
+    "there is no Artifacts stack to hold it, so SageMaker makes it, without a key and kept for ever"
+)
 
 
 class Environment(Table):
@@ -200,6 +204,7 @@ class Environment(Table):
         """What is no mistake, but not what the file may lead to expect."""
         return (
             *(memory_warnings(need) if (need := self.memory_need) is not None else [UNKNOWN_SIZE]),
+            *([LOG_OF_SAGEMAKER] if self.preset is None else []),
             *volume_warnings(
                 self.endpoint.instance_types,
                 volume_size_gb=self.endpoint.volume_size_gb,

@@ -19,7 +19,6 @@ from semif_adapter.settings import Settings
 FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_name")
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
-
 _Keys = dict[str, tuple[str, ...]]
 _ONLY_REALTIME: _Keys = {
     "scaling": ("concurrent_requests_per_instance",),

@@ -40,10 +40,8 @@ _TOKEN = re.compile(r"[!-~]+")
 
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 Size = Annotated[int, Field(ge=0, le=MAX_MANIFEST_BYTES)]
-Document = TypeVar("Document", bound=BaseModel)
-
-
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,40}$")]
+Document = TypeVar("Document", bound=BaseModel)
 
 
 class _Platform(BaseModel):
@@ -103,8 +101,7 @@ class FoundImage:
 class Registry:
     """One registry, anonymous with the tokens that it hands out, or with HTTP basic credentials.
 
-    `basic` is `user:password` in base64, as ECR's GetAuthorizationToken gives it. Use it in a
-    `with`.
+    `basic` is `user:password` in base64, as ECR's GetAuthorizationToken gives it. Use it in a `with`.
     """
 
     def __init__(self, url: str, *, basic: str | None = None) -> None:

@@ -15,7 +15,8 @@ from semif_adapter.memory import MAX_STATE_BYTES
 from semif_adapter.settings import Settings
 
 OVERHEAD_BYTES = 1 << 30
-"""The server, and llama.cpp's buffers: the largest, 512 tokens' logits, is 0.5 GB with Qwen3.5."""
+"""The server, and llama.cpp's buffers: the largest, the logits of a pass of 512 tokens (batched mode and
+llama-server; invariant mode has half), is 0.5 GB with Qwen3.5."""
 USABLE_SHARE = 0.9
 """Of an instance's memory and of its GPUs': the rest is the system's, the driver's, and fragments."""
 

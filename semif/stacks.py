@@ -122,7 +122,10 @@ def delete_stack(
                 "\n".join([f"{stack.name} could not be deleted: {left.reason}", *_failed(aws, stack)])
             )
         if time.monotonic() > deadline:
-            raise SemifError(f"{stack.name} is still {left.status} after {_DELETE_SECONDS} s")
+            raise SemifError(
+                f"{stack.name} is still {left.status} after {_DELETE_SECONDS} s; its events in "
+                "CloudFormation say what it waits for"
+            )
         time.sleep(poll_seconds)
 
 

@@ -92,9 +92,9 @@ def text_problems(table: Mapping[str, object]) -> Iterator[str]:
             yield from (f"text.{name}: {problem}" for problem in _flag_problems(name, value))
     whole = {**DEFAULTS, **table}
     if len(whole) > MAX_VARIABLES:
-        yield f"text comes to {len(whole)} variables, SageMaker takes {MAX_VARIABLES}"
+        yield f"text comes to {len(whole)} variables, SageMaker takes {MAX_VARIABLES}; set fewer"
     if (size := sum(len(f"{name}{value}".encode()) for name, value in whole.items())) > MAX_BYTES:
-        yield f"text comes to {size:,} bytes, SageMaker takes {MAX_BYTES:,}"
+        yield f"text comes to {size:,} bytes, SageMaker takes {MAX_BYTES:,}; set fewer or shorter ones"
 
 
 def _flag_problems(name: str, value: object) -> Iterator[str]:
@@ -102,7 +102,11 @@ def _flag_problems(name: str, value: object) -> Iterator[str]:
     said = str(value).lower()
     if flag not in VALUE_FLAGS | BARE_FLAGS:
         near = difflib.get_close_matches(flag, sorted(VALUE_FLAGS | BARE_FLAGS), n=1)
-        hint = f"did you mean {variable_of(near[0])}?" if near else "docs/text.md lists what may be set"
+        hint = (
+            f"did you mean {variable_of(near[0])}?"
+            if near
+            else "semif/llama_server_flags.py lists what may be set"
+        )
         yield f"llama-server has no flag --{flag} that a deployment may set; {hint}"
     elif said == "false":
         yield f"{shown(value)} is dropped by the container; {_instead_of_false(flag)}"

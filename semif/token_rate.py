@@ -1,6 +1,7 @@
 """The adapter's own figure of how fast it computes, from its log in CloudWatch or from its `/metrics`."""
 
 import json
+import math
 import re
 import statistics
 import time
@@ -8,9 +9,10 @@ import time
 import urllib3
 
 from semif.aws import Aws
-from semif.container_log import log_group, read_log
+from semif.container_log import read_log
 from semif.errors import SemifError
 from semif.invoke import check_url
+from semif.log_group import log_group
 from semif.web import get
 from semif_adapter.metrics import TOKENS_PER_SECOND
 
@@ -46,7 +48,7 @@ def rate_from_url(url: str) -> float:
         rate = float(told[1]) if told else 0.0
     except ValueError:
         rate = 0.0
-    if not rate > 0:
+    if not 0 < rate < math.inf:
         raise SemifError(f"{url} tells no {TOKENS_PER_SECOND.series}; is it an adapter's address?")
     return rate
 
@@ -56,4 +58,4 @@ def _rate(message: str) -> float | None:
         value = json.loads(message)[TOKENS_PER_SECOND.name]
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    return float(value) if isinstance(value, int | float) and value > 0 else None
+    return float(value) if isinstance(value, int | float) and 0 < value < math.inf else None

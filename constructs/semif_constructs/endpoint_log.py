@@ -5,6 +5,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from semif.log_group import log_group
+
 
 class EndpointLog(Construct):
     """The log group under the name that SageMaker uses.
@@ -34,7 +36,7 @@ class EndpointLog(Construct):
             self,
             "Log",
             kms_key_id=encryption_key.key_arn if encryption_key is not None else None,
-            log_group_name=f"/aws/sagemaker/Endpoints/{endpoint_name}",
+            log_group_name=log_group(endpoint_name),
             retention_in_days=retention_days,
         )
         self.log_group.apply_removal_policy(RemovalPolicy.DESTROY)

@@ -12,6 +12,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import SemifError
+from semif.log_group import log_group
 from semif.pins import ImageRef
 from semif_constructs.findings import acknowledge_wildcard
 from semif_constructs.image_access import PULL_ACTIONS, repository_arn
@@ -111,8 +112,7 @@ class ServedModel(Construct):
         stack = Stack.of(self)
         # SageMaker writes the log with this role, and makes its group where there is none.
         group = (
-            f"arn:{stack.partition}:logs:{stack.region}:{stack.account}"
-            f":log-group:/aws/sagemaker/Endpoints/{endpoint_name}"
+            f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:{log_group(endpoint_name)}"
         )
         streams = f"{group}:log-stream:*"
         policy = iam.Policy(

@@ -24,8 +24,6 @@ from semif.stacks import find_stack
 from semif.target import Target
 
 EXAMPLES = ("routing.json", "yes-or-no.json", "two-questions.json")
-
-
 QUESTIONS = ("Which colour is the sky?", "Write one sentence about the sea.")
 """What an environment of kind `text` is asked."""
 

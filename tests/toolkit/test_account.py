@@ -3,14 +3,12 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.stub import Stubber
 from click.testing import CliRunner
-from moto import mock_aws
 from rich.console import Console
 
 from semif.account import BOOTSTRAP_PARAMETER, AccountCheck, check_account
@@ -37,15 +35,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
     monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
     return tmp_path
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[Aws]:
-    """One of moto's, for all tests here: its clients take a second to make."""
-    with pytest.MonkeyPatch.context() as patch, mock_aws():
-        for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL"):
-            patch.delenv(name, raising=False)
-        yield Aws(region="us-east-1")
 
 
 @pytest.fixture

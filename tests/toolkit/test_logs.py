@@ -2,19 +2,18 @@
 
 import json
 import time
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import pytest
 from botocore.stub import Stubber
 from click.testing import CliRunner
-from moto import mock_aws
 
 from semif.aws import Aws
 from semif.cli import main
-from semif.container_log import follow_log, log_group, read_log
+from semif.container_log import follow_log, read_log
 from semif.errors import SemifError
+from semif.log_group import log_group
 from semif.token_rate import rate_from_log
 
 GROUP = log_group("semif-demo")
@@ -41,14 +40,6 @@ def recorded() -> Aws:
     aws = Aws(region="eu-central-1", endpoint_url="http://127.0.0.1:9")
     assert aws.logs
     return aws
-
-
-@pytest.fixture(scope="module")
-def account() -> Iterator[Aws]:
-    with pytest.MonkeyPatch.context() as patch, mock_aws():
-        for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL"):
-            patch.delenv(name, raising=False)
-        yield Aws(region="us-east-1")
 
 
 def test_empty_pages_are_not_the_end(recorded: Aws) -> None:

@@ -1,14 +1,12 @@
 """A model's files under a prefix: complete or not there, nothing foreign among them, never overwritten."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from moto import mock_aws
 
-from semif.aws import Aws
 from semif.errors import SemifError
 from semif.packaging.build import build_model
 from tests.toolkit.small_models import files_below, preset_of
@@ -17,17 +15,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 Make = Callable[..., Path]
-
-
-@pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> "Iterator[S3Client]":
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        client = Aws.from_profile(region=None).s3
-        client.create_bucket(Bucket="models")
-        client.put_bucket_versioning(Bucket="models", VersioningConfiguration={"Status": "Enabled"})
-        yield client
 
 
 def objects(s3: "S3Client") -> dict[str, bytes]:

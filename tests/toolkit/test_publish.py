@@ -2,13 +2,12 @@
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from moto import mock_aws
 
 from semif.aws import Aws
 from semif.errors import SemifError
@@ -24,17 +23,6 @@ if TYPE_CHECKING:
 Make = Callable[..., Path]
 MANIFEST = "a" * 64
 URI = S3Uri("models", f"m/{MANIFEST}/model.tar.gz")
-
-
-@pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> "Iterator[S3Client]":
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with mock_aws():
-        client = Aws.from_profile(region=None).s3
-        client.create_bucket(Bucket="models")
-        client.put_bucket_versioning(Bucket="models", VersioningConfiguration={"Status": "Enabled"})
-        yield client
 
 
 def archive_of(path: Path, data: bytes) -> HashedFile:

@@ -106,6 +106,7 @@ def test_what_cannot_be_sized(arguments: str, status: int, message: str) -> None
         ),
         ("semif_tokens_per_second NaN\n", "tells no semif_tokens_per_second"),
         ("semif_tokens_per_second 0\n", "tells no semif_tokens_per_second"),
+        ("semif_tokens_per_second +Inf\n", "tells no semif_tokens_per_second"),
         ("<html>", "is it an adapter's address?"),
     ],
 )
