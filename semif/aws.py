@@ -118,7 +118,7 @@ class Aws:
 
     @cached_property
     def logs(self) -> "CloudWatchLogsClient":
-        """What the builds print."""
+        """What the builds and the containers print."""
         return self._session.client("logs", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
