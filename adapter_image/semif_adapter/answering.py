@@ -42,7 +42,7 @@ class Answering:
             if key not in self._priors:
                 tokens += self._tasks.without_state(task, layout).length
                 tokens += count_decoded(task.continuations, can_cut=self._prompts.can_cut)
-        return Prepared(questions, layout, groups, tokens)
+        return Prepared(layout, groups, tokens)
 
     def forget(self) -> None:
         """Leave nothing of what was computed."""

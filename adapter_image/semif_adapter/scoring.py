@@ -16,7 +16,6 @@ Answer = tuple[list[Result], SharedTiming]
 class Prepared:
     """The questions of one request, written and tokenised."""
 
-    questions: Sequence[Question]
     layout: Layout
     groups: Sequence[Sequence[Task]]
     tokens: int

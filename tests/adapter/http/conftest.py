@@ -72,6 +72,13 @@ class ScriptedContext:
         pass
 
 
+@dataclass(frozen=True)
+class ScriptedRequest(Prepared):
+    """What the script is asked."""
+
+    questions: Sequence[Question]
+
+
 class ScriptedEngine:
     """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN.
 
@@ -106,15 +113,15 @@ class ScriptedEngine:
         self.advance = self._runner.advance
         self.abandon = self._runner.abandon
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
-        return Prepared(questions, layout, (), self._tokens(questions))
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> ScriptedRequest:
+        return ScriptedRequest(layout, (), self._tokens(questions), questions)
 
-    def begin(self, prepared: Prepared) -> Run[Answer]:
+    def begin(self, prepared: Any) -> Run[Answer]:
         run = Run(lambda _: self._steps(prepared), prepared.tokens)
         self._runner.add(run)
         return run
 
-    def _steps(self, prepared: Prepared) -> Steps[Answer]:
+    def _steps(self, prepared: ScriptedRequest) -> Steps[Answer]:
         self.calls.append((prepared.questions, prepared.layout))
         self._requests.append(prepared.questions)
         yield from forward(len(self._requests) - 1, 0, np.zeros(prepared.tokens, np.int32), 0, TURN)
