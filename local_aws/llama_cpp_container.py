@@ -41,7 +41,7 @@ def main() -> int:
     except (llama_server.FlagsError, RuntimeError) as error:
         print(f"llama-server: {error}", file=sys.stderr, flush=True)  # noqa: T201 - the container's log
         return 1
-    print(f"llama-server: serving at {front.upstream}", flush=True)  # noqa: T201
+    print(f"llama-server: serving at {front.upstream}", flush=True)  # noqa: T201 - the same
     threading.Event().wait()
     del server
     return 0

@@ -204,7 +204,7 @@ class EncryptionTable(Table):
     """`[encryption]`: a customer's key in place of the keys that AWS manages."""
 
     kms_key_arn: KeyArn
-    """For the bucket, the image repository, the builds, the logs and the instances' volumes."""
+    """For bucket, image repository, builds, logs, the alarms' topic and the instances' volumes."""
 
 
 class ScalingTable(Table):

@@ -260,7 +260,7 @@ class _Reader:
 
     def _number(self, kind: str, what: str) -> int:
         (value,) = struct.unpack("<" + kind, self._take(struct.calcsize("<" + kind), what))
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # struct tells no types
 
     def _count(self, what: str, most: int) -> int:
         count = self._number("Q", what)

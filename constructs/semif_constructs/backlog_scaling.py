@@ -6,16 +6,14 @@ asynchronous endpoint", SageMaker developer guide), and the last instance must n
 
 import math
 
-from aws_cdk import Duration
 from aws_cdk import aws_applicationautoscaling as scaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from semif_constructs.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
-from semif_constructs.endpoint_metrics import figure
+from semif_constructs.endpoint_metrics import MINUTE, figure
 from semif_constructs.variant_scaling import VariantScaling
 
-MINUTE = Duration.minutes(1)
 _Step = scaling.CfnScalingPolicy.StepAdjustmentProperty
 
 

@@ -3,17 +3,15 @@
 import math
 from collections.abc import Sequence
 
-from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from semif_adapter import metrics as adapter_metrics
 from semif_constructs.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
-from semif_constructs.endpoint_metrics import EndpointMetrics
+from semif_constructs.endpoint_metrics import MINUTE, EndpointMetrics
 from semif_constructs.model_endpoint import ModelEndpoint
 
-MINUTE = Duration.minutes(1)
 PERIODS = 5
 SPARE_PERIODS = 10
 """Minutes beyond the longest start, for SageMaker to find an instance."""

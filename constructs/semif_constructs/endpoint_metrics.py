@@ -13,6 +13,8 @@ from semif_adapter import metrics
 VARIANT_NAME = "AllTraffic"
 MICROSECONDS = 1e6
 """SageMaker's latencies are in microseconds; a second has this many."""
+MINUTE = Duration.minutes(1)
+"""The shortest period of SageMaker's metrics, and that of the alarms."""
 
 
 class EndpointMetrics:
@@ -43,7 +45,7 @@ class EndpointMetrics:
 
     def instances(self) -> cloudwatch.Metric:
         """How many instances run: each sends one value of its CPU a minute ("Troubleshooting" there)."""
-        return self.instance("CPUUtilization", statistic="SampleCount", period=Duration.minutes(1))
+        return self.instance("CPUUtilization", statistic="SampleCount", period=MINUTE)
 
 
 def figure(

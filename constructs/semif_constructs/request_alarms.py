@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
@@ -11,9 +10,8 @@ from constructs import Construct
 from semif.updates import ALARM_SECONDS
 from semif_adapter import metrics as adapter_metrics
 from semif_constructs.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
-from semif_constructs.endpoint_metrics import MICROSECONDS, EndpointMetrics, figure
+from semif_constructs.endpoint_metrics import MICROSECONDS, MINUTE, EndpointMetrics, figure
 
-MINUTE = Duration.minutes(1)
 PERIODS = ALARM_SECONDS // 60
 DATAPOINTS = 3
 

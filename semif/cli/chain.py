@@ -1,7 +1,8 @@
 """The chain of a deployment as steps on the screen; `semif deploy` and `semif demo` walk it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from rich.markup import escape
 from rich.table import Table
@@ -54,15 +55,17 @@ def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
         with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
             deployment.deploy_artifacts(target, step.tell)
     build_step(steps, target)
+    return endpoint_steps(steps, target, partial(deployment.deploy_endpoint, target))
+
+
+def endpoint_steps(
+    steps: Steps, target: Target, deploy: Callable[[deployment.OnLine, deployment.OnLook], Lock]
+) -> Answer | Completion:
+    """The Endpoint stack, which `deploy` deploys, and a first answer."""
     with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
-        display = EndpointDisplay(step)
-        deployment.deploy_endpoint(target, display.on_line, display.on_look)
+        display = _EndpointDisplay(step)
+        deploy(display.on_line, display.on_look)
         step.note = target.environment.endpoint_name
-    return answer_step(steps, target)
-
-
-def answer_step(steps: Steps, target: Target) -> Answer | Completion:
-    """Ask the endpoint for a first answer, as a step."""
     with steps.step("ask for a first answer"):
         return deployment.first_answer(target)
 
@@ -100,7 +103,7 @@ def _build_title(environment: Environment) -> str:
     return "build the model" if environment.kind == "text" else "build the image and the model"
 
 
-class EndpointDisplay:
+class _EndpointDisplay:
     """Shows what the endpoint is like while it is deployed: on a terminal always, elsewhere each change."""
 
     def __init__(self, step: Step) -> None:

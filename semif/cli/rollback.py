@@ -1,16 +1,17 @@
 """`semif rollback`: back to what was deployed before."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import click
 
-from semif.cli.chain import EndpointDisplay, answer_step, sole_work
+from semif.cli.chain import endpoint_steps, sole_work
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.deployment import roll_back
 from semif.lock import Lock, write_lock
 from semif.rollback import find_rollback
-from semif.target import Target, open_target
+from semif.target import open_target
 
 
 @click.command()
@@ -44,20 +45,11 @@ def command(environment: str, yes: bool, on_this_machine: bool, profile: str | N
         if deployed.pins_same_as(wanted):
             write_lock(target.lock_path, wanted)
         else:
-            _deploy(target, wanted)
+            endpoint_steps(steps_on_stderr(), target, partial(roll_back, target, wanted))
     if as_json:
         print_json({"environment": environment, "from": _pins(deployed), "to": _pins(wanted)})
     else:
         click.echo(f"{target.environment.endpoint_name} runs what {target.lock_path} pins.")
-
-
-def _deploy(target: Target, wanted: Lock) -> None:
-    steps = steps_on_stderr()
-    with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
-        display = EndpointDisplay(step)
-        roll_back(target, wanted, display.on_line, display.on_look)
-        step.note = target.environment.endpoint_name
-    answer_step(steps, target)
 
 
 def _changes(deployed: Lock, wanted: Lock) -> Iterator[str]:

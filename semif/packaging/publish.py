@@ -109,7 +109,7 @@ def _read_back(client: "S3Client", file: HashedFile, uri: S3Uri, progress: Progr
     )
     try:
         with aws_errors():
-            client.delete_object(Bucket=uri.bucket, Key=uri.key, **which)  # type: ignore[arg-type]
+            client.delete_object(Bucket=uri.bucket, Key=uri.key, **which)  # type: ignore[arg-type]  # a version
     except SemifError as error:
         raise SemifError(f"{problem}; delete the object, {error}") from error
     raise SemifError(f"{problem}; the object is deleted again, try once more")

@@ -35,7 +35,7 @@ def create(aws: LocalAws, name: str, container: dict[str, Any]) -> tuple[str, st
     aws.sagemaker.create_model(
         ModelName=name,
         ExecutionRoleArn=f"arn:aws:iam::{aws.account}:role/hosting",
-        PrimaryContainer={"Image": IMAGE, **container},  # type: ignore[typeddict-item]
+        PrimaryContainer={"Image": IMAGE, **container},  # type: ignore[typeddict-item]  # wrong ones too
     )
     aws.sagemaker.create_endpoint_config(
         EndpointConfigName=name,
