@@ -19,7 +19,7 @@ from bench.engine.contenders import Job, make_job
 from bench.engine.keep import keep_section
 from bench.engine.measure import Samples, Spread, ratio
 from bench.engine.run import find_gguf
-from bench.engine.workloads import DATA, Workloads, read_tasks
+from bench.engine.workloads import ROUTING, Workloads, read_tasks
 from bench.tiny_models import write_tiny_gguf
 from semif.errors import SemifError
 from semif.serve import library_folder
@@ -125,7 +125,7 @@ def compare(model: str, readout: Readout, rounds: int, gpu_layers: int) -> Compa
             mode: opened.enter_context(closing(_load(gguf, readout, mode, gpu_layers))) for mode in MODES
         }
         weights = opened.enter_context(closing(Model(open_library(library_folder()), gguf, 0)))
-        workloads = Workloads(weights, read_tasks(DATA / "routing.jsonl"))
+        workloads = Workloads(weights, read_tasks(ROUTING))
         for number in range(rounds):
             cases = [
                 workloads.one_schema(number, SINGLE),

@@ -21,6 +21,7 @@ import numpy as np
 from rich.progress import Progress
 
 from bench.engine.run import find_gguf
+from bench.engine.workloads import ROUTING
 from semif.errors import SemifError
 from semif.project import project_root
 from semif.serve import library_folder
@@ -33,7 +34,6 @@ from semif_adapter.systemone.parse import parse_system_one
 from semif_adapter.systemone.questions import FALSE, TRUE, to_questions
 from semif_adapter.systemone.types import SystemOneInvocation
 
-ROUTING = Path(__file__).parent / "data" / "routing.jsonl"
 CONTEXT_TOKENS = 4096
 READOUTS: tuple[Readout, ...] = get_args(Readout)
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)

@@ -114,7 +114,10 @@ class Engine:
         try:
             return cls(settings, file, open_library(settings.library_dir.resolve()))
         except (EngineError, PromptTooLongError) as error:
-            raise StartupError(f"{file.path.name} fails its start-up decision: {error.message}") from None
+            raise StartupError(
+                f"{file.path.name} fails its start-up decision: {error.message}; check the file, or use "
+                "another build of the library (SEMIF_LIBRARY_DIR)"
+            ) from None
 
     def close(self) -> None:
         """Free the context and the weights; nothing may be asked afterwards."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.engine.keep import check_section, keep_run
 from bench.engine.run import Plan, run
-from bench.engine.workloads import DATA, QUESTION_COUNTS, STATE_TOKENS, read_tasks
+from bench.engine.workloads import QUESTION_COUNTS, ROUTING, STATE_TOKENS, read_tasks
 from semif.errors import SemifError
 from semif.project import project_root
 from semif_adapter.errors import StartupError
@@ -42,7 +42,7 @@ def main() -> int:
     parser.add_argument(
         "--tasks",
         type=Path,
-        default=DATA / "routing.jsonl",
+        default=ROUTING,
         help="labelled tasks for W1 and W4, as JSON Lines",
     )
     parser.add_argument("--quick", action="store_true", help="one short round: a try-out, no measurement")

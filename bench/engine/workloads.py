@@ -11,6 +11,8 @@ from semif_adapter.contract import Layout
 from semif_adapter.llama import Model
 
 DATA = Path(__file__).parent.parent / "data"
+ROUTING = DATA / "routing.jsonl"
+"""Labelled tasks of one schema."""
 STATE_TOKENS = (50, 300, 1800)
 QUESTION_COUNTS = (1, 8, 21)
 CLIENTS = 16

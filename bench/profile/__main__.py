@@ -20,7 +20,7 @@ from bench.engine.contenders import Job, document, make_job
 from bench.engine.http_client import Connection
 from bench.engine.keep import check_section, keep_section
 from bench.engine.run import find_gguf
-from bench.engine.workloads import DATA, Case, Workloads, read_tasks
+from bench.engine.workloads import ROUTING, Case, Workloads, read_tasks
 from bench.profile.watch import CHECK, ENGINE, PASSES, PROMPT, Call, Watch, seconds_by_part, watch_engine
 from bench.served import HOST, Served
 from semif.errors import SemifError
@@ -73,7 +73,7 @@ def measure(name: str, decisions: int) -> str:
     )
     load = os.getloadavg()[0]
     with closing(Engine.load(settings)) as engine, closing(Model(library, gguf, 0)) as model:
-        workloads = Workloads(model, read_tasks(DATA / "routing.jsonl"))
+        workloads = Workloads(model, read_tasks(ROUTING))
         jobs = [make_job(engine, _case(workloads, number)) for number in range(2 * decisions)]
         inside = in_process(engine, watch, jobs[:decisions])
         threads = engine.info.threads
