@@ -290,7 +290,7 @@ def test_a_regions_registry_is_asked_with_the_callers_authorisation(
     dlc: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("http_proxy", raising=False)
-    # The SDK knows AWS's own repositories only.
+    # As AWS publishes it: a region's registry has it under the last part of its name.
     dlc.write_text(
         FILE.replace("registry.example/dlc/llama", "public.ecr.aws/deep-learning-containers/llama-cpp")
     )
