@@ -25,7 +25,7 @@ from semif.errors import ProblemsError, SemifError, problems_of
 from semif.files import write_whole
 from semif.locked_model import ARCHIVED, HUB, UNPACKED, HubModel, LockedModel, LockPart
 from semif.pins import ImageRef
-from semif.regional_image import regional_image
+from semif.regional_image import regional_image, registry_of
 from semif_adapter.manifest import Sha256
 
 LOCAL_ACCOUNT = "000000000000"
@@ -140,12 +140,6 @@ class Lock(LockPart):
         if not self.example:
             del content["example"]
         return content
-
-
-def registry_of(account: str, region: str) -> str:
-    """Host of an account's private ECR registry in a region."""
-    suffix = ".cn" if region.startswith("cn-") else ""
-    return f"{account}.dkr.ecr.{region}.amazonaws.com{suffix}"
 
 
 def lock_path(environment_name: str) -> Path:

@@ -37,6 +37,12 @@ def regional_repository(published: str, region: str) -> str:
     return f"{registry}/{name}"
 
 
+def registry_of(account: str, region: str) -> str:
+    """Host of an account's private ECR registry in a region, under the domain that AWS's own has there."""
+    known = registries().get(region)
+    return f"{account}.{known.partition('.')[2]}" if known else f"{account}.dkr.ecr.{region}.amazonaws.com"
+
+
 @cache
 def registries() -> dict[str, str]:
     """Region to the host of its registry, from the table `dlc_registries.csv`, which names its source."""

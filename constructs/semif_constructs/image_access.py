@@ -7,17 +7,18 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from semif.pins import ImageRef
+from semif.regional_image import registry_of
 
 PULL_ACTIONS = ("ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
 """What pulling from a repository takes, besides a token for its registry."""
 
-_PRIVATE_ECR = re.compile(r"([0-9]{12})\.dkr\.ecr\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+_PRIVATE_ECR = re.compile(r"([0-9]{12})\.dkr\.ecr\.([a-z0-9-]+)\..+")
 
 
 def repository_arn(scope: Construct, image: ImageRef) -> str | None:
     """ARN of the private ECR repository that holds `image`, None where it lies in another registry."""
     match = _PRIVATE_ECR.fullmatch(image.registry)
-    if match is None:
+    if match is None or image.registry != registry_of(*match.groups()):
         return None
     account, region = match.groups()
     name = image.repository.removeprefix(f"{image.registry}/")

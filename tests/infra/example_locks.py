@@ -10,10 +10,10 @@ from pathlib import Path
 
 from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
-from semif.lock import BuiltImage, Lock, PublishedImage, registry_of, write_lock
+from semif.lock import BuiltImage, Lock, PublishedImage, write_lock
 from semif.locked_model import ArchivedModel, HubModel, UnpackedModel
 from semif.pins import ImageRef
-from semif.regional_image import regional_image
+from semif.regional_image import regional_image, registry_of
 
 LOCKS = Path(__file__).parent / "locks"
 ACCOUNT = "111122223333"

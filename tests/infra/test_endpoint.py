@@ -15,7 +15,9 @@ from semif.environment import Environment, environment_names, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.lock import LOCAL_ACCOUNT, Lock, UnbuiltImage
 from semif.pins import ImageRef
+from semif.regional_image import registry_of
 from semif_adapter.settings import Settings
+from semif_constructs.image_access import repository_arn
 from semif_constructs.model_endpoint import ModelEndpoint
 from semif_constructs.served_model import ServedModel
 
@@ -243,13 +245,16 @@ def test_subnets_and_security_groups_come_together(stack: Stack) -> None:
         )
 
 
-def test_sagemaker_pulls_from_private_registries_only(stack: Stack) -> None:
+@pytest.mark.parametrize(
+    "repository", ["public.ecr.aws/x/y", "111122223333.dkr.ecr.eu-central-1.amazonaws.com.invalid/x"]
+)
+def test_sagemaker_pulls_from_private_registries_only(stack: Stack, repository: str) -> None:
     with pytest.raises(SemifError, match="private ECR registries only"):
         ServedModel(
             stack,
             "Model",
             endpoint_name="semif-test",
-            image=ImageRef.parse(f"public.ecr.aws/x/y@sha256:{HASH}"),
+            image=ImageRef.parse(f"{repository}@sha256:{HASH}"),
             model_bucket_name="bucket",
             model_key="models/x/model.tar.gz",
             environment=Settings.from_env({}).to_env(),
@@ -285,3 +290,11 @@ def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model:
     ):
         assert (metric.namespace, metric.metric_name) == ("AWS/SageMaker", name)
         assert metric.dimensions == {"EndpointName": "semif-test", "VariantName": "AllTraffic"}
+
+
+@pytest.mark.parametrize("region", ["cn-north-1", "eusc-de-east-1", "us-gov-west-1"])
+def test_an_image_in_a_registry_of_another_partition_can_be_pulled(stack: Stack, region: str) -> None:
+    image = ImageRef.parse(f"{registry_of('111122223333', region)}/x@sha256:{HASH}")
+    arn = repository_arn(stack, image)
+    assert arn is not None
+    assert arn.endswith(f":ecr:{region}:111122223333:repository/x")

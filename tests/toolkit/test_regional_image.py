@@ -10,7 +10,7 @@ from semif.base_images import base_image
 from semif.errors import SemifError
 from semif.instances import Accelerator
 from semif.project import PROJECT_VARIABLE, project_root
-from semif.regional_image import regional_image, registries
+from semif.regional_image import regional_image, registries, registry_of
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,19 @@ def test_graviton_has_a_repository_of_its_own(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
     found = regional_image("graviton", "eu-central-1")
     assert str(found) == f"763104351884.dkr.ecr.eu-central-1.amazonaws.com/llama-cpp-arm64@{digest}"
+
+
+@pytest.mark.parametrize(
+    ("region", "domain"),
+    [
+        ("eu-central-1", "amazonaws.com"),
+        ("cn-north-1", "amazonaws.com.cn"),
+        ("eusc-de-east-1", "amazonaws.eu"),
+        ("xx-west-1", "amazonaws.com"),
+    ],
+)
+def test_an_accounts_registry_is_in_the_domain_of_its_region(region: str, domain: str) -> None:
+    assert registry_of("111122223333", region) == f"111122223333.dkr.ecr.{region}.{domain}"
 
 
 def test_a_region_without_the_container_is_refused() -> None:
