@@ -41,8 +41,12 @@ class Progress(Protocol):
     """How far the engine is with a request; written by its thread, read by ours."""
 
     @property
+    def tokens(self) -> int:
+        """Tokens to compute, at most, as the engine knew when it got the request."""
+
+    @property
     def left(self) -> int:
-        """Tokens still to compute, at most."""
+        """Those of them that it has not computed yet; an estimate, which may fall below zero."""
 
     @property
     def started(self) -> bool:
@@ -53,16 +57,21 @@ class Progress(Protocol):
 class Claim:
     """What one queued request will take."""
 
-    tokens: int
-    """Tokens to compute, at most, when it came."""
+    most_tokens: int
+    """Tokens to compute where none of them is cached."""
     deadline: float
     progress: Progress | None = None
     """None: the engine does not know of it yet."""
 
     @property
+    def tokens(self) -> int:
+        """Tokens to compute, at most, by what is known now; they settle whether it is long (`turns.py`)."""
+        return self.most_tokens if self.progress is None else self.progress.tokens
+
+    @property
     def left(self) -> int:
         """Tokens still to compute."""
-        return self.tokens if self.progress is None else max(0, self.progress.left)
+        return self.most_tokens if self.progress is None else max(0, self.progress.left)
 
 
 class Admission:

@@ -24,8 +24,10 @@ class Run(Generic[T]):
 
     def __init__(self, start: Callable[["Run[T]"], Steps[T]], tokens: int) -> None:
         """`start` begins its steps, anew after a fault; `tokens` is what they compute at most."""
+        self.tokens = tokens
+        """Tokens that it has to compute, at most."""
         self.left = tokens
-        """Tokens that it still has to compute, at most."""
+        """Those of them that it has not computed yet."""
         self.decoded_tokens = 0
         """Tokens of its forward passes so far."""
         self.busy_seconds = 0.0
@@ -35,7 +37,7 @@ class Run(Generic[T]):
         self.started = False
         """Whether a forward pass was begun for it."""
         self.abandoned = False
-        self._start, self._tokens = start, tokens
+        self._start = start
         self._steps: Steps[T] | None = None
         self._passes: Sequence[Pass] = ()
         self._rows: list[Rows] = []
@@ -90,7 +92,7 @@ class Run(Generic[T]):
         if self._steps is not None:
             self._steps.close()
         self._steps, self._passes, self._rows = None, (), []
-        self.left = self._tokens
+        self.left = self.tokens
 
 
 class Runner(Generic[T]):

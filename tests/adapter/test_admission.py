@@ -42,6 +42,7 @@ def test_what_would_come_after_its_deadline_is_refused_with_the_time_it_lacks() 
 
 @dataclass
 class Progress:
+    tokens: int
     left: int
     started: bool = True
 
@@ -50,10 +51,10 @@ def test_the_running_request_counts_for_what_is_left_of_it() -> None:
     admission = make()
     claim = admission.enter(1000, DEADLINE, 0.0)
     assert admission.queued == 1
-    claim.progress = Progress(left=600)
+    claim.progress = Progress(tokens=1000, left=600)
     assert admission.queued == 0
     assert admission.backlog_seconds() == pytest.approx(6.0)
-    claim.progress = Progress(left=-5)  # an estimate that was too low
+    claim.progress = Progress(tokens=1000, left=-5)  # an estimate that was too low
     assert admission.backlog_seconds() == 0.0
     admission.leave(claim)
     assert admission.backlog_seconds() == 0.0
@@ -129,3 +130,13 @@ def test_what_no_spell_was_fast_enough_for_is_refused_even_alone() -> None:
     with pytest.raises(OverloadedError) as refused:
         make().enter(2600, DEADLINE, 0.0)
     assert refused.value.retry_after_seconds > 0
+
+
+def test_a_request_is_short_where_the_engine_has_most_of_it_in_its_cache() -> None:
+    admission = make(turn_tokens=100)
+    admission.enter(500, 6.0, 0.0)
+    cached = admission.enter(1000, 120.0, 0.0)
+    admission.enter(40, 120.0, 0.0)
+    cached.progress = Progress(tokens=50, left=50)  # it goes in between now, and takes the first one's time
+    with pytest.raises(OverloadedError, match="an earlier request"):
+        admission.enter(20, 120.0, 0.0)
