@@ -1,0 +1,1 @@
+"""Labelled tasks, asked and judged: what a model's answers are worth."""

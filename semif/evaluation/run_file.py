@@ -1,0 +1,186 @@
+"""A run file: what one evaluation asked and got, as JSON Lines.
+
+The first line is the header, each further line one answer, written as it comes: a run that was stopped is a
+valid file. A last line without its end is an answer whose writing was cut off; it counts as not given.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, ValidationError
+
+from semif.errors import ProblemsError, SemifError
+from semif.evaluation.tasks import Kind
+from semif_adapter.contract import ModelInfo, WireModel
+from semif_adapter.manifest import Sha256
+
+TargetKind = Literal["endpoint", "adapter", "system-one", "chat"]
+Status = Literal["answered", "unparsable", "refused", "failed"]
+"""`unparsable`: words that name no option. `refused`: overloaded or throttled to the last attempt."""
+MAX_TOLD = 20
+
+
+class TaskFile(WireModel):
+    """A file of tasks; `count` is how many it holds."""
+
+    name: str
+    sha256: Sha256
+    count: int
+
+
+class Target(WireModel):
+    """Who was asked: the kind, and the endpoint's name or the URL."""
+
+    kind: TargetKind
+    name: str
+
+
+class Pins(WireModel):
+    """What answered, as far as lock and replies tell."""
+
+    model_name: str | None = None
+    model: ModelInfo | None = None
+    """Of the adapter's replies."""
+    image: str | None = None
+    """`repo@sha256:...` of the environment's lock."""
+    model_sha256: str | None = None
+    """Of the model's file: of the adapter's replies, or of the lock."""
+
+
+class Machine(WireModel):
+    """Where the questions were asked from, when the run began."""
+
+    cpu: str
+    cpus: int
+    """How many this process may use."""
+    load_average: tuple[float, float, float]
+    """Over 1, 5 and 15 minutes."""
+    system: str
+    python: str
+    semif: str
+    """Version and commit."""
+
+
+class Asking(WireModel):
+    """How it was asked: at a `rate` of arrivals per second, or by `concurrency` callers that each wait."""
+
+    concurrency: int = 1
+    rate: float | None = None
+    orders: int = 0
+    """In how many further orders of its options each task was asked."""
+    seed: int = 0
+    limit: int | None = None
+    """How many tasks were taken from the beginning; None for all."""
+
+
+class Header(WireModel):
+    """The first line of a run file."""
+
+    schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
+    started: datetime
+    tasks: tuple[TaskFile, ...]
+    target: Target
+    pins: Pins
+    machine: Machine
+    asking: Asking
+
+
+class AnswerFault(WireModel):
+    """Why there is no answer: the server's code and HTTP status, or one of ours without a status."""
+
+    code: str
+    status: int | None = None
+
+
+class Record(WireModel):
+    """One task in one order of its options, and what came of it. Times are seconds."""
+
+    task: str
+    family: str | None
+    kind: Kind | None
+    group: str | None
+    order: int
+    """0 as written, others are permutations of the options."""
+    option_ids: tuple[str, ...]
+    """In the order asked, as are `probabilities` and `option_logits`."""
+    expected: str
+    status: Status
+    choice: str | None = None
+    probabilities: tuple[float, ...] | None = None
+    option_logits: tuple[float, ...] | None = None
+    allowed_token_mass: float | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    asked: datetime
+    """When its first attempt began; at a rate, when it was planned to."""
+    client_seconds: float
+    """From `asked` to the end, retries and their pauses included."""
+    server_seconds: float | None = None
+    queue_seconds: float | None = None
+    """At a rate: how long after its planned arrival it was sent, because every connection was taken."""
+    attempts: int = 1
+    refusals: int = 0
+    """How many attempts were answered with overload or throttling."""
+    error: AnswerFault | None = None
+    raw: JsonValue = None
+    """The reply itself; its text where it was no JSON."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run file, read."""
+
+    path: Path
+    header: Header
+    records: tuple[Record, ...]
+
+
+def header_line(header: Header) -> str:
+    """The first line of a run file, with its end."""
+    return header.model_dump_json(by_alias=True) + "\n"
+
+
+def record_line(record: Record) -> str:
+    """A further line, with its end; what has its default is left out."""
+    return record.model_dump_json(exclude_defaults=True) + "\n"
+
+
+def read_run(path: Path) -> Run:
+    """A run file without its last line, if that was cut off.
+
+    Raises SemifError where it cannot be read or is none, ProblemsError with the lines that are wrong.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    first, *lines = content.split(b"\n")[:-1] or [b""]
+    try:
+        header = Header.model_validate_json(first)
+    except ValidationError as error:
+        raise SemifError(f"{path} is no run file of this version: line 1: {_first(error)}") from None
+    records: list[Record] = []
+    problems: list[str] = []
+    seen: dict[tuple[str, int], int] = {}
+    for number, line in enumerate(lines, 2):
+        try:
+            record = Record.model_validate_json(line)
+        except ValidationError as error:
+            problems.append(f"line {number}: {_first(error)}")
+            continue
+        earlier = seen.setdefault((record.task, record.order), number)
+        if earlier != number:
+            problems.append(f"line {number}: line {earlier} has the same task in the same order")
+        records.append(record)
+    if problems:
+        more = [f"and {len(problems) - MAX_TOLD} more"] if len(problems) > MAX_TOLD else []
+        raise ProblemsError(path, problems[:MAX_TOLD] + more)
+    return Run(path, header, tuple(records))
+
+
+def _first(error: ValidationError) -> str:
+    """The first problem, without the value: a reply may hold anything."""
+    found = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, found['loc'])) or 'it'}: {found['msg'][0].lower()}{found['msg'][1:]}"
