@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what Debian brings and pip cannot: what builds images on this machine, stores them, and starts them in a
-# network of their own. Does nothing where all of it is there.
+# network of their own, and the browser that looks at pages. Does nothing where all of it is there.
 set -euo pipefail
 
-declare -A packages=([buildah]=buildah [docker-registry]=docker-registry [ip]=iproute2 [unshare]=util-linux)
+declare -A packages=([buildah]=buildah [chromium]=chromium [docker-registry]=docker-registry [ip]=iproute2 [unshare]=util-linux)
 missing=()
 for program in "${!packages[@]}"; do
   PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || missing+=("${packages[$program]}")

@@ -1,7 +1,8 @@
 """What all tests share: the embedded model, and tiny GGUFs where real weights are not the point."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gguf
 import numpy as np
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 
 from semif.presets import load_preset
 from semif.sources import fetch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # How long an example takes on a busy machine says nothing about the code.
 settings.register_profile("semif", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,6 +24,15 @@ settings.load_profile("semif")
 def embedded_gguf() -> Path:
     """The embedded preset's GGUF (98 MB), verified; downloaded once per machine, into the user's cache."""
     return fetch(load_preset("embedded"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """A headless Chromium, for `tests.browser.looking`; tests are skipped where there is none."""
+    from tests.browser import chromium  # noqa: PLC0415 - few tests look at a page
+
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture
