@@ -1,4 +1,4 @@
-"""Pages in Debian's headless Chromium, driven by Playwright; nothing is downloaded and nothing outside is asked."""
+"""Pages in Debian's headless Chromium, driven by Playwright. No other machine is asked for anything."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ A_FAILED_REPLY = "Failed to load resource: the server responded with a status of
 def chromium() -> Iterator[Browser]:
     """A headless browser. The test is skipped where there is none.
 
-    Playwright's loop counts as running in this thread until the end, so that `asyncio.run` is refused here: keep
-    it for no longer than a module.
+    Playwright's loop counts as running in this thread until the end, so that `asyncio.run` is refused here:
+    keep it for no longer than a module.
     """
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
@@ -37,8 +37,8 @@ def chromium() -> Iterator[Browser]:
 def looking(browser: Browser, *, failures: bool = False, **context: Any) -> Iterator[Page]:
     """An empty page in a context of its own (`viewport`, `color_scheme`, `permissions` ...: Playwright's).
 
-    At the end: no error on its console and no request to another machine. With `failures` the page may have been
-    answered with errors.
+    At the end: no error on its console and no request to another machine. With `failures` the page may have
+    been answered with errors.
     """
     troubles: list[str] = []
 

@@ -29,6 +29,11 @@ def test_a_page_is_rendered_and_its_script_runs(browser: "Browser", tmp_path: Pa
     ],
 )
 def test_what_goes_wrong_on_a_page_is_heard(browser: "Browser", wrong: str) -> None:
-    with pytest.raises(AssertionError), looking(browser) as page:
-        page.set_content(wrong, wait_until="commit")
+    with pytest.raises(AssertionError):
+        look(browser, wrong)
+
+
+def look(browser: "Browser", content: str) -> None:
+    with looking(browser) as page:
+        page.set_content(content, wait_until="commit")
         page.wait_for_function("document.readyState !== 'loading'")
