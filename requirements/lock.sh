@@ -11,7 +11,7 @@ name=${1:?usage: requirements/lock.sh dev|node|model-build|container}
 options=()
 case $name in
   dev)
-    options=(--extra deploy --extra adapter --extra demo --extra dev pyproject.toml)
+    options=(--extra deploy --extra adapter --extra demo --extra evaluate --extra dev pyproject.toml)
     output=requirements/dev.txt ;;
   node)
     options=(requirements/node.in)
