@@ -14,6 +14,7 @@ from semif.environment_problems import problems_together
 from semif.environment_tables import (
     AccountId,
     AlarmsTable,
+    AsyncTable,
     DeploymentTable,
     EncryptionTable,
     EndpointTable,
@@ -48,6 +49,10 @@ from semif.text_variables import VariableValue, with_defaults
 from semif.toml_file import read_toml
 from semif_adapter.settings import Settings
 
+DEADLINE_MARGIN_SECONDS = 5
+"""The adapter gives a request up so long before SageMaker does, to say why; 55 of 60 seconds in realtime."""
+MOST_QUEUED_TOKENS = 16_777_216
+"""The highest value of the adapter's `max_queued_tokens`."""
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
 LOG_OF_SAGEMAKER = (
     "log_retention_days and the KMS key do not reach the endpoint's log: with a model from Hugging Face "
@@ -78,6 +83,8 @@ class Environment(Table):
     endpoint: EndpointTable
     network: NetworkTable | None = None
     encryption: EncryptionTable | None = None
+    async_: Annotated[AsyncTable, Field(alias="async", default_factory=AsyncTable)]
+    """The queue, the bucket and the topics of an asynchronous endpoint."""
     scaling: ScalingTable | None = None
     deployment: DeploymentTable | None = None
     alarms: AlarmsTable | None = None
@@ -110,11 +117,35 @@ class Environment(Table):
 
     @property
     def settings(self) -> Settings:
-        """The adapter's settings in the container. On a GPU all layers go there unless the file says less."""
+        """The adapter's settings in the container. On a GPU all layers go there unless the file says less.
+
+        In asynchronous mode the deadline follows from the invocation timeout, and the queue has room for all
+        that is sent at once.
+        """
         fixed: dict[str, object] = {"endpoint_name": self.endpoint_name}
         if self.accelerator == "cuda" and self.adapter.gpu_layers == 0:
             fixed["gpu_layers"] = -1
+        if self.endpoint.mode == "async":
+            timeout = self.async_.invocation_timeout_seconds
+            fixed["deadline_seconds"] = float(timeout - DEADLINE_MARGIN_SECONDS)
+            if "max_queued_tokens" not in self.adapter.model_fields_set:
+                longest = self.adapter.max_decisions * self.adapter.context_tokens
+                fixed["max_queued_tokens"] = min(self.concurrent_invocations * longest, MOST_QUEUED_TOKENS)
         return self.adapter.model_copy(update=fixed)
+
+    @property
+    def concurrent_invocations(self) -> int:
+        """Most requests that the queue of an asynchronous endpoint sends to one container at once.
+
+        The file's, or as many as the container keeps prompts of at once: they keep it busy, and none of them
+        waits long for another.
+        """
+        given = self.async_.concurrent_invocations_per_instance
+        if given is not None:
+            return given
+        if self.kind == "text":
+            return int(self.container_variables["SM_LLAMA_CPP_PARALLEL"])
+        return min(self.adapter.streams, self.adapter.max_in_flight)
 
     @property
     def answers_with_letters(self) -> bool:

@@ -45,9 +45,11 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     boundary, account = _typed(tables, "permissions_boundary", str), _typed(tables, "account", str)
     if boundary and account and boundary.split(":")[4:5] not in ([], ["aws"], [account]):
         yield f"permissions_boundary: {shown(boundary)} is not of account {account}, IAM takes only its own"
-    topic_arn = _typed(_table(tables, "alarms"), "topic_arn", str)
-    if topic_arn and region and topic_arn.split(":")[3:4] not in ([], [region]):
-        yield f"alarms.topic_arn: {shown(topic_arn)} is not in {region}, alarms tell topics of their region"
+    topics = (("alarms", "topic_arn"), ("async", "success_topic_arn"), ("async", "error_topic_arn"))
+    for table, key in topics:
+        topic_arn = _typed(_table(tables, table), key, str)
+        if topic_arn and region and topic_arn.split(":")[3:4] not in ([], [region]):
+            yield f"{table}.{key}: {shown(topic_arn)} is not in {region}, a topic serves its own region only"
     yield from text_problems(_table(tables, "text"))
     adapter = _table(tables, "adapter")
     for key in FIXED_SETTINGS:
@@ -70,6 +72,7 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     named_types = [*(types or ()), *filter(None, [placement["instance_type"]])]
     yield from _gpu_layer_problems(adapter, named_types)
     yield from _useless_keys(tables)
+    yield from _async_problems(tables)
     yield from _scaling_problems(tables, named_types)
     yield from _update_problems(tables)
     if "alarms" in tables and tables.get("kind") == "decision" and adapter.get("metrics") == "off":
@@ -105,16 +108,39 @@ def _scaling_problems(tables: Mapping[str, Any], types: list[str]) -> Iterator[s
             ),
         ):
             yield f"scaling: {problem}"
-    if tables.get("kind") != "decision":
+    if tables.get("kind") != "decision" or endpoint.get("mode") == "async":
         return
     key = "concurrent_requests_per_instance"
     target = _number(scaling, key, _default(ScalingTable, key))
-    admitted = _number(_table(tables, "adapter"), "max_in_flight", _default(Settings, "max_in_flight"))
-    if target > admitted:
+    if target > (admitted := _admitted(tables)):
         yield (
             f"scaling.{key} = {target}: the adapter takes {admitted} at once "
             "(adapter.max_in_flight) and refuses the rest, so that it would never get there; take less"
         )
+
+
+def _async_problems(tables: Mapping[str, Any]) -> Iterator[str]:
+    if _table(tables, "endpoint").get("mode") != "async":
+        if "async" in tables:
+            yield "[async] is for asynchronous endpoints; write mode = 'async' in [endpoint], or remove it"
+        return
+    if "deadline_seconds" in _table(tables, "adapter"):
+        yield (
+            "adapter.deadline_seconds follows from async.invocation_timeout_seconds where the endpoint is "
+            "asynchronous; set that one"
+        )
+    key = "concurrent_invocations_per_instance"
+    sent = _number(_table(tables, "async"), key, 1)
+    if tables.get("kind") == "decision" and sent > (admitted := _admitted(tables)):
+        yield (
+            f"async.{key} = {sent}: the adapter takes {admitted} at once (adapter.max_in_flight) and refuses "
+            "the rest; take less"
+        )
+
+
+def _admitted(tables: Mapping[str, Any]) -> Any:
+    """How many requests the adapter takes at once."""
+    return _number(_table(tables, "adapter"), "max_in_flight", _default(Settings, "max_in_flight"))
 
 
 def _update_problems(tables: Mapping[str, Any]) -> Iterator[str]:

@@ -112,13 +112,15 @@ CooldownSeconds = Annotated[int, Field(ge=0, le=7200)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 Kind = Literal["decision", "text"]
 """What answers: our adapter with decisions, or the published container with chat completions."""
+Mode = Literal["realtime", "async", "batch"]
+"""How it is asked: by calls that wait, by a queue with S3 at both ends, or by transform jobs over files."""
 
 
 def _at_least_one(count: int) -> int:
     if count < 1:
         raise ValueError(
-            f"{count} instances are not possible: scaling to zero needs inference components, "
-            "a variant keeps at least 1"
+            f"{count} instances are not possible, a variant starts with at least 1; none is for "
+            "mode = 'async' and scaling.min_instance_count = 0"
         )
     return count
 
@@ -164,6 +166,8 @@ class ModelTable(Table):
 class EndpointTable(Table):
     """`[endpoint]`: where it runs. Exactly one of instance_type and instance_pool."""
 
+    mode: Mode = "realtime"
+    """realtime: callers wait for answers; async: a queue, answers in S3; batch: jobs over files alone."""
     instance_type: str | None = None
     """The instance type, such as ml.c6i.8xlarge."""
     instance_pool: list[str] | None = None
@@ -204,7 +208,22 @@ class EncryptionTable(Table):
     """`[encryption]`: a customer's key in place of the keys that AWS manages."""
 
     kms_key_arn: KeyArn
-    """For bucket, image repository, builds, logs, the alarms' topic and the instances' volumes."""
+    """For buckets, image repository, builds, logs, topics and the instances' volumes."""
+
+
+class AsyncTable(Table):
+    """`[async]`: of endpoints with mode = "async". Everything has a default."""
+
+    invocation_timeout_seconds: Annotated[int, Field(ge=60, le=3600)] = 900
+    """Longest work on one request in a container; the adapter's deadline is 5 seconds less."""
+    concurrent_invocations_per_instance: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Most requests that are sent to one container at once; unset: as many as it works on together."""
+    expiry_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """When requests and answers are deleted from the bucket, in days."""
+    success_topic_arn: TopicArn | None = None
+    """An existing topic of the same region that is told of each answer; unset: the stack makes one."""
+    error_topic_arn: TopicArn | None = None
+    """An existing topic of the same region that is told of each failure; unset: the stack makes one."""
 
 
 class ScalingTable(Table):

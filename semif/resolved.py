@@ -12,11 +12,12 @@ from semif.errors import SemifError
 from semif.instances import InstanceType, instance_type
 from semif.sizes import USABLE_SHARE, MemoryNeed
 
-FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
+FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT, FROM_ASYNC = (
     "from the file",
     "default",
     "from the model's size",
     "from the instance type",
+    "from [async] and [adapter]",
 )
 _OTHER_KIND = {"decision": "text", "text": "adapter"}
 """The table that a kind does not have."""
@@ -84,6 +85,7 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
         "scaling.scale_out_cooldown_seconds": environment.scale_out_cooldown_seconds,
         "scaling.scale_in_cooldown_seconds": environment.scale_in_cooldown_seconds,
     }
+    derived = _of_the_queue(environment) if environment.endpoint.mode == "async" else {}
     for key, value, given in _written(environment):
         if given:
             yield key, value, FROM_FILE
@@ -91,18 +93,32 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
             continue  # the container downloads the file; nothing is published
         elif key == "adapter.gpu_layers":
             yield key, environment.settings.gpu_layers, FROM_PLACEMENT
+        elif key in derived:
+            yield key, derived[key], FROM_ASYNC
         elif key in scaled:
             yield key, scaled[key], FROM_MODEL if environment.model_bytes is not None else FROM_DEFAULT
         elif value is not None:
             yield key, value, FROM_DEFAULT
 
 
+def _of_the_queue(environment: Environment) -> dict[str, Any]:
+    """What an asynchronous endpoint works out for itself."""
+    return {
+        "async.concurrent_invocations_per_instance": environment.concurrent_invocations,
+        "adapter.deadline_seconds": environment.settings.deadline_seconds,
+        "adapter.max_queued_tokens": environment.settings.max_queued_tokens,
+    }
+
+
 def _written(environment: Environment) -> Iterator[tuple[str, Any, bool]]:
     """Every key of the file's tables, its value, and whether the file has it."""
-    for name in type(environment).model_fields:
-        value = getattr(environment, name)
-        given = name in environment.model_fields_set
+    for attribute, field in type(environment).model_fields.items():
+        name = field.alias or attribute
+        value = getattr(environment, attribute)
+        given = attribute in environment.model_fields_set
         if name in {"name", "kind"} or name == _OTHER_KIND[environment.kind]:
+            continue
+        if name == "async" and environment.endpoint.mode != "async":
             continue
         if isinstance(value, BaseModel):
             dumped = value.model_dump(mode="json", exclude=_NOT_SETTABLE)

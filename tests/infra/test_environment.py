@@ -27,6 +27,7 @@ model_download_timeout_seconds = 600
 """
 AMI = f'inference_ami_version = "{CUDA_AMI_VERSIONS[0]}"'
 ONE = 'instance_type = "ml.c6i.large"'
+ASYNC = f'{ONE}\nmode = "async"'
 GPU_POOL = f'instance_pool = ["ml.g6.xlarge", "ml.g5.xlarge"]\n{AMI}'
 
 EnvironmentOf = Callable[..., Environment]
@@ -101,7 +102,7 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
             f"use {CUDA_AMI_VERSIONS[0]}",
         ),
         (f"{ONE}\n{AMI}", "", "only GPU instances take one"),
-        (f"{ONE}\ninitial_instance_count = 0", "", "scaling to zero needs inference components"),
+        (f"{ONE}\ninitial_instance_count = 0", "", "a variant starts with at least 1"),
         ('instance_type = "ml.c6i.3xlarge"', "", "is not known, of family c6i there are ml.c6i.large, "),
         (f"{ONE}\nvolume_size_gb = 0", "", "endpoint.volume_size_gb = 0: must be greater than or equal to 1"),
         (f"{ONE}\nvolume_size_gb = 513", "", "endpoint.volume_size_gb = 513: must be less than or"),
@@ -153,6 +154,25 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
             ONE,
             "[alarms]\nbacklog_age_seconds = 60",
             "alarms.backlog_age_seconds is for asynchronous endpoints",
+        ),
+        (ONE, "[async]", "[async] is for asynchronous endpoints; write mode = 'async' in [endpoint]"),
+        (f'{ONE}\nmode = "queue"', "", "endpoint.mode = 'queue': must be 'realtime', 'async' or 'batch'"),
+        (ASYNC, "deadline_seconds = 60", "adapter.deadline_seconds follows from async.invocation_timeout"),
+        (ASYNC, "[async]\ninvocation_timeout_seconds = 3601", "must be less than or equal to 3600"),
+        (
+            ASYNC,
+            "max_in_flight = 8\n[async]\nconcurrent_invocations_per_instance = 9",
+            "async.concurrent_invocations_per_instance = 9: the adapter takes 8 at once",
+        ),
+        (
+            ASYNC,
+            "[scaling]\nmin_instance_count = -1\nmax_instance_count = 2",
+            "scaling.min_instance_count = -1",
+        ),
+        (
+            ASYNC,
+            "[scaling]\nmax_instance_count = 2\nconcurrent_requests_per_instance = 9",
+            "is for realtime endpoints only",
         ),
         (ONE, 'metrics = "off"\n[alarms]', "alarms: adapter.metrics = 'off' leaves them without"),
         (ONE, '[alarms]\ntopic_arn = "mail"', "alarms.topic_arn: 'mail' must be the ARN of an SNS topic"),
@@ -226,12 +246,32 @@ def test_another_container_has_no_refusals(environment_of: EnvironmentOf) -> Non
         environment_of(text.replace('"decision"', '"text"') + "[alarms]\nrefusal_percent = 2")
 
 
-def test_a_topic_of_another_region_is_refused(environment_of: EnvironmentOf) -> None:
+@pytest.mark.parametrize(
+    ("table", "key"), [("alarms", "topic_arn"), ("async", "success_topic_arn"), ("async", "error_topic_arn")]
+)
+def test_a_topic_of_another_region_is_refused(environment_of: EnvironmentOf, table: str, key: str) -> None:
     text = 'region = "eu-west-1"\n' + GOOD.format(
-        endpoint=ONE, adapter='[alarms]\ntopic_arn = "arn:aws:sns:eu-central-1:111122223333:somebody"'
+        endpoint=ASYNC, adapter=f'[{table}]\n{key} = "arn:aws:sns:eu-central-1:111122223333:somebody"'
     )
-    with pytest.raises(ProblemsError, match=r"alarms\.topic_arn: .* is not in eu-west-1"):
+    with pytest.raises(ProblemsError, match=rf"{table}\.{key}: .* is not in eu-west-1"):
         environment_of(text)
+
+
+def test_an_asynchronous_adapter_has_time_and_room(environment_of: EnvironmentOf) -> None:
+    adapter = "streams = 6\nmax_in_flight = 5\ncontext_tokens = 2048"
+    settings = environment_of(GOOD.format(endpoint=ASYNC, adapter=adapter)).settings
+    assert (settings.deadline_seconds, settings.max_queued_tokens) == (895, 5 * 64 * 2048)
+    given = "max_queued_tokens = 9000\n[async]\ninvocation_timeout_seconds = 3600"
+    environment = environment_of(GOOD.format(endpoint=ASYNC, adapter=given))
+    assert (environment.settings.deadline_seconds, environment.settings.max_queued_tokens) == (3595, 9000)
+    assert environment.concurrent_invocations == 4
+    one = environment_of(
+        GOOD.format(endpoint=ASYNC, adapter="[async]\nconcurrent_invocations_per_instance = 1")
+    )
+    assert one.concurrent_invocations == 1
+    assert one.container_variables["SEMIF_DEADLINE_SECONDS"] == "895.0"
+    realtime = environment_of(GOOD.format(endpoint=ONE, adapter=""))
+    assert "SEMIF_DEADLINE_SECONDS" not in realtime.container_variables
 
 
 def test_cooldowns_fit_the_start(environment_of: EnvironmentOf) -> None:

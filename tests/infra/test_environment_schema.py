@@ -55,7 +55,8 @@ def test_every_key_is_described_for_the_editor() -> None:
     assert not undescribed(environment_schema(), "")
     adapter = environment_schema()["properties"]["adapter"]["properties"]
     assert set(adapter) == set(Settings.model_fields) - {*FIXED_SETTINGS, "api_key"}
-    assert set(environment_schema()["properties"]) == set(Environment.model_fields) - {"name"}
+    keys = {field.alias or name for name, field in Environment.model_fields.items()}
+    assert set(environment_schema()["properties"]) == keys - {"name"}
 
 
 @pytest.mark.parametrize(
