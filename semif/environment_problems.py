@@ -16,7 +16,7 @@ from semif.text_variables import text_problems
 from semif.updates import Strategy, update_problems
 from semif_adapter.settings import Settings
 
-FIXED_SETTINGS = ("model_dir", "gguf", "library_dir", "host", "port", "endpoint_name")
+FIXED_SETTINGS = ("model_dir", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name")
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
 _Keys = dict[str, tuple[str, ...]]

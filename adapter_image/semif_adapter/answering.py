@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from semif_adapter.calibration import LoadedCalibration
 from semif_adapter.contract import Layout, ModelInfo, Result, ResultTiming, SharedTiming
 from semif_adapter.prompts import Prompts
 from semif_adapter.question import Question
@@ -22,11 +23,14 @@ PRIORS_KEPT = 1024
 class Answering:
     """Answers the questions of a request from what the model says behind their prompts."""
 
-    def __init__(self, tasks: TaskMaker, prompts: Prompts, info: ModelInfo) -> None:
+    def __init__(
+        self, tasks: TaskMaker, prompts: Prompts, info: ModelInfo, calibration: LoadedCalibration | None
+    ) -> None:
         """`info` is what every result tells of the model."""
         self._tasks = tasks
         self._prompts = prompts
         self._info = info
+        self._calibration = calibration
         self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
 
     def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
@@ -98,21 +102,25 @@ class Answering:
             masses = [mass for _, mass in listed]
         else:
             values = [reading.values for reading in readings]
+        # The temperature divides the mean over the rotations, which is the mean of the logits so divided.
         logits = np.mean(values, axis=0) - prior
+        version = task.prompts[0].version
+        applied = self._calibration.applied(version, task.question.kind) if self._calibration else None
         input_tokens = sum(prompt.length for prompt in task.prompts)
         computed += sum(reading.computed for reading in readings)
         return Result(
             id=task.question.id,
             option_ids=tuple(option.id for option in task.question.options),
-            probabilities=tuple(softmax(logits).tolist()),
+            probabilities=tuple(softmax(logits, applied.temperature if applied else 1.0).tolist()),
             option_logits=tuple(logits.tolist()),
             allowed_token_mass=sum(masses) / len(masses) if masses else None,
             input_tokens=input_tokens,
             # What another request took from the cache in between was computed twice.
             cached_tokens=max(0, input_tokens - computed),
-            prompt_version=task.prompts[0].version,
+            prompt_version=version,
             prompt_sha256=task.prompts[0].sha256,
             readout=task.readout,
+            calibration=applied,
             timing=ResultTiming(
                 suffix_forward_seconds=suffix_seconds,
                 total_seconds=clock() - began,

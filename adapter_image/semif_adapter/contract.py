@@ -18,6 +18,8 @@ NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
 Readout = Literal["letters", "text"]
 Layout = Literal["schema-first", "state-first"]
 Mode = Literal["invariant", "batched"]
+QuestionKind = Literal["choice", "noul", "score"]
+"""What System One asks: one of several options, whether something is so, or a level of a scale."""
 
 
 class WireModel(BaseModel):
@@ -84,6 +86,13 @@ class SharedTiming(WireModel):
     total_seconds: float
 
 
+class AppliedCalibration(WireModel):
+    """The temperature that divided the option logits, and the SHA-256 of the calibration file it is from."""
+
+    sha256: str
+    temperature: float
+
+
 class Result(WireModel):
     """The answer to one decision. `option_ids`, `probabilities` and `option_logits` are in request order."""
 
@@ -91,7 +100,8 @@ class Result(WireModel):
     option_ids: tuple[str, ...]
     probabilities: tuple[float, ...]
     option_logits: tuple[float, ...]
-    """What the softmax takes: raw logits (letters), or log-probability minus its empty-state prior (text)."""
+    """What the softmax takes, before any calibration: raw logits (letters), or log-probability minus its
+    empty-state prior (text)."""
     allowed_token_mass: float | None
     """Share of the full-vocabulary probability on the answer letters, 0 to 1; None for the text readout."""
     input_tokens: int
@@ -103,6 +113,8 @@ class Result(WireModel):
     prompt_sha256: str
     """Over the UTF-8 of the rendered prompt, the one with the options in the order received."""
     readout: Readout
+    calibration: AppliedCalibration | None = None
+    """None where the model has no calibration, or none for this prompt: the temperature is then 1."""
     timing: ResultTiming
     model: ModelInfo
 

@@ -8,9 +8,11 @@ import logging
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from time import perf_counter
+from typing import get_args
 
 from semif_adapter.answering import Answering
 from semif_adapter.batched import SEQUENCES, BatchedPrompts
+from semif_adapter.calibration import LoadedCalibration
 from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.contract import Layout, Mode, ModelInfo, Readout
 from semif_adapter.cpu import usable_cpus
@@ -20,7 +22,7 @@ from semif_adapter.libllama import Library, open_library
 from semif_adapter.llama import Model
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory, recurrent_bytes
-from semif_adapter.model_files import ModelFile, find_model
+from semif_adapter.model_files import ModelFile, find_calibration, find_model
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
 from semif_adapter.prompts import Prompts
 from semif_adapter.question import OptionText, Question
@@ -49,7 +51,9 @@ class Engine:
     tokens_per_second: float
     """How fast the warm-up decision was."""
 
-    def __init__(self, settings: Settings, file: ModelFile, library: Library) -> None:
+    def __init__(
+        self, settings: Settings, file: ModelFile, library: Library, calibration: LoadedCalibration | None
+    ) -> None:
         """Use `load`."""
         spec = file.manifest.prompt if file.manifest else PromptSpec(readout="letters")
         readout: Readout = settings.readout or spec.readout
@@ -71,6 +75,10 @@ class Engine:
                 if name in (readout, "text")
             }
             writers = {name: PromptWriter(model, template, name) for name, template in templates.items()}
+            if calibration:
+                versions = {layout: writers[readout].version(layout) for layout in get_args(Layout)}
+                calibration.check_prompts(versions, settings.layout)
+                logger.info("calibration", extra={"fields": calibration.summary()})
             labels = find_labels(model, templates["letters"]) if readout == "letters" else ()
             memory = {"streams": settings.streams, "context_tokens": self._limit, "threads": threads}
             self._prompts: Prompts = (
@@ -91,7 +99,8 @@ class Engine:
                 forget=self._forget,
             )
             """Runs the forward passes; `advance` lets it choose whose."""
-            self._answering = Answering(TaskMaker(writers, labels, self._limit), self._prompts, self.info)
+            tasks = TaskMaker(writers, labels, self._limit)
+            self._answering = Answering(tasks, self._prompts, self.info, calibration)
             tokens = self.prepare([_WARM_UP], "schema-first").tokens
             started = perf_counter()
             self.prove()
@@ -109,10 +118,11 @@ class Engine:
         Raises StartupError with one line that says what to change.
         """
         file = find_model(settings)
+        calibration = find_calibration(settings, file)
         if not settings.gpu_layers:
             check_memory(file.size, 0)
         try:
-            return cls(settings, file, open_library(settings.library_dir.resolve()))
+            return cls(settings, file, open_library(settings.library_dir.resolve()), calibration)
         except (EngineError, PromptTooLongError) as error:
             raise StartupError(
                 f"{file.path.name} fails its start-up decision: {error.message}; check the file, or use "

@@ -33,7 +33,7 @@ class Member(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: MemberName
-    role: Literal["gguf"]
+    role: Literal["gguf", "calibration"]
     bytes: Annotated[int, Field(gt=0)]
     sha256: Sha256
 
@@ -59,12 +59,19 @@ class ModelManifest(BaseModel):
             raise ValueError(f"members must have distinct names, got {names}")
         if sum(member.role == "gguf" for member in self.members) != 1:
             raise ValueError("exactly one member must have the role gguf")
+        if sum(member.role == "calibration" for member in self.members) > 1:
+            raise ValueError("at most one member may have the role calibration")
         return self
 
     @property
     def gguf(self) -> Member:
         """The model file itself."""
         return next(member for member in self.members if member.role == "gguf")
+
+    @property
+    def calibration(self) -> Member | None:
+        """The file of temperatures, where the model has one."""
+        return next((member for member in self.members if member.role == "calibration"), None)
 
     def canonical_bytes(self) -> bytes:
         """The manifest's one byte form: sorted keys, two-space indent, a final newline."""

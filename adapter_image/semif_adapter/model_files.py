@@ -9,8 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from semif_adapter.calibration import LoadedCalibration, load_calibration
 from semif_adapter.errors import StartupError
-from semif_adapter.manifest import MANIFEST_FILE, ModelManifest
+from semif_adapter.manifest import MANIFEST_FILE, Member, ModelManifest
 from semif_adapter.settings import Settings
 
 MAX_MANIFEST_BYTES = 1_000_000
@@ -48,9 +49,30 @@ def find_model(settings: Settings) -> ModelFile:
     return _only_one(settings.model_dir)
 
 
+def find_calibration(settings: Settings, model: ModelFile) -> LoadedCalibration | None:
+    """The calibration of `model`: the file that `settings` name, else the manifest's, None where is neither.
+
+    Raises StartupError where it is missing, damaged, or of another model.
+    """
+    path = settings.calibration
+    if path is None:
+        member = model.manifest.calibration if model.manifest else None
+        if member is None:
+            return None
+        path = _check_member(settings.model_dir, member)
+    calibration = load_calibration(path)
+    calibration.check_model(model.sha256)
+    return calibration
+
+
 def _from_manifest(folder: Path) -> ModelFile:
     manifest = _read_manifest(folder / MANIFEST_FILE)
-    member = manifest.gguf
+    path = _check_member(folder, manifest.gguf)
+    return ModelFile(path, manifest.gguf.sha256, manifest.gguf.bytes, manifest)
+
+
+def _check_member(folder: Path, member: Member) -> Path:
+    """Where a member of the manifest lies. Raises StartupError unless its bytes are those promised."""
     path = folder / member.file
     if not path.is_file():
         raise StartupError(
@@ -67,7 +89,7 @@ def _from_manifest(folder: Path) -> ModelFile:
             f"{member.file} has SHA-256 {digest}, {MANIFEST_FILE} promises {member.sha256}; "
             "build the model again"
         )
-    return ModelFile(path, digest, size, manifest)
+    return path
 
 
 def _read_manifest(path: Path) -> ModelManifest:

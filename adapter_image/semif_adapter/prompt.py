@@ -74,6 +74,10 @@ class PromptWriter:
         """Some tokens of this model's prompts, for tests of the engine."""
         return np.concatenate([self.system, self._suffix])
 
+    def version(self, layout: Layout) -> str:
+        """What names the words and cuts of this writer's prompts in results."""
+        return f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}"
+
     def write(
         self,
         question: Question,
@@ -114,7 +118,7 @@ class PromptWriter:
         return Prompt(
             segments=(self.system, first, np.concatenate([second, self._suffix])),
             text=self._template.head + text + rest + self._template.tail,
-            version=f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}",
+            version=self.version(layout),
             schema_tokens=len(schema_tokens),
         )
 

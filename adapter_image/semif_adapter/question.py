@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from semif_adapter.contract import QuestionKind
+
 Content = str | dict[str, JsonValue] | list[JsonValue]
 
 
@@ -22,7 +24,7 @@ class Question:
     """One question about one state.
 
     `path` is where it stands in the request, for errors. With `rotate` every rotation of the options is asked
-    and the answers are averaged.
+    and the answers are averaged. A decision has no `kind`.
     """
 
     id: str
@@ -31,6 +33,7 @@ class Question:
     options: tuple[OptionText, ...]
     path: str
     rotate: bool = False
+    kind: QuestionKind | None = None
 
 
 def content_text(content: Content) -> str:

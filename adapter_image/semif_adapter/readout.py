@@ -162,10 +162,13 @@ def log_sum_exp(row: npt.NDArray[np.float32]) -> float:
     return total
 
 
-def softmax(logits: Numbers) -> Numbers:
-    """Probabilities of the same shape. Raises EngineError where a logit is NaN or none is finite."""
+def softmax(logits: Numbers, temperature: float = 1.0) -> Numbers:
+    """Probabilities of the same shape, those of `logits` divided by `temperature`, which is above 0.
+
+    Raises EngineError where a logit is NaN or none is finite.
+    """
     largest = logits.max()
     if not np.isfinite(largest):
         raise EngineError("the options' logits are not finite numbers")
-    weights = np.exp(logits - largest)
+    weights = np.exp((logits - largest) / temperature)
     return np.asarray(weights / weights.sum(), np.float64)

@@ -26,6 +26,9 @@ class Settings(BaseModel):
 
     model_dir: Path = Field(Path("/opt/ml/model"), description="folder of the unpacked model archive")
     gguf: Path | None = Field(None, description="a GGUF to serve instead of the model folder's")
+    calibration: Path | None = Field(
+        None, description="a calibration file to apply instead of the model folder's"
+    )
     library_dir: Path = Field(
         Path("/opt/llama.cpp/bin"), description="folder of libllama.so and its backends"
     )

@@ -1,9 +1,9 @@
 """Probabilities to the answers of System One."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, TypedDict
 
-from semif_adapter.contract import Result, SharedTiming
+from semif_adapter.contract import AppliedCalibration, Readout, Result, SharedTiming
 from semif_adapter.question import content_text
 from semif_adapter.systemone.questions import TRUE
 from semif_adapter.systemone.types import (
@@ -24,6 +24,14 @@ Confidence = Literal["reference", "peak"]
 
 A choice's confidence is the latter in both: its options have no distances.
 """
+
+
+class _Ours(TypedDict):
+    """The fields that every answer has from us."""
+
+    x_readout: Readout
+    x_allowed_token_mass: float | None
+    x_calibration: AppliedCalibration | None
 
 
 def to_response(
@@ -50,17 +58,20 @@ def _answer(
 ) -> AnyAnswer:
     probabilities = dict(zip(result.option_ids, result.probabilities, strict=True))
     best = max(range(len(result.probabilities)), key=result.probabilities.__getitem__)
-    x_readout, x_mass = result.readout, result.allowed_token_mass
+    ours: _Ours = {
+        "x_readout": result.readout,
+        "x_allowed_token_mass": result.allowed_token_mass,
+        "x_calibration": result.calibration,
+    }
     match question:
         case NoulQuestion():
-            return NoulAnswer(noul=probabilities[TRUE], x_readout=x_readout, x_allowed_token_mass=x_mass)
+            return NoulAnswer(noul=probabilities[TRUE], **ours)
         case ChoiceQuestion():
             return ChoiceAnswer(
                 choice=result.option_ids[best],
                 probabilities=probabilities,
                 confidence=peak(result.probabilities),
-                x_readout=x_readout,
-                x_allowed_token_mass=x_mass,
+                **ours,
             )
         case ScoreQuestion():
             formula: Callable[[Sequence[float]], float] = spread if confidence == "reference" else peak
@@ -69,8 +80,7 @@ def _answer(
                 legend={str(level): content_text(text) for level, text in enumerate(question.criteria)},
                 probabilities=probabilities,
                 confidence=formula(result.probabilities),
-                x_readout=x_readout,
-                x_allowed_token_mass=x_mass,
+                **ours,
             )
 
 

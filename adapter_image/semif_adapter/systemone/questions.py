@@ -29,6 +29,7 @@ def to_questions(request: SystemOneInvocation) -> Sequence[Question]:
             text=_text(question),
             options=_options(question),
             path=f"questions.#{index}",
+            kind=question.type,
         )
         for index, (name, question) in enumerate(request.questions.items())
     ]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
-from semif_adapter.contract import MAX_OPTIONS, Readout, SharedTiming, WireModel
+from semif_adapter.contract import MAX_OPTIONS, AppliedCalibration, Readout, SharedTiming, WireModel
 
 MAX_LEVELS = 10
 """Most levels of a score."""
@@ -74,6 +74,7 @@ class NoulAnswer(WireModel):
     noul: float
     x_readout: Readout
     x_allowed_token_mass: float | None
+    x_calibration: AppliedCalibration | None
 
 
 class ChoiceAnswer(WireModel):
@@ -85,6 +86,7 @@ class ChoiceAnswer(WireModel):
     confidence: float
     x_readout: Readout
     x_allowed_token_mass: float | None
+    x_calibration: AppliedCalibration | None
 
 
 class ScoreAnswer(WireModel):
@@ -97,6 +99,7 @@ class ScoreAnswer(WireModel):
     confidence: float
     x_readout: Readout
     x_allowed_token_mass: float | None
+    x_calibration: AppliedCalibration | None
 
 
 AnyAnswer = Annotated[NoulAnswer | ChoiceAnswer | ScoreAnswer, Field(discriminator="type")]

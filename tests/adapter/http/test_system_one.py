@@ -71,7 +71,7 @@ def test_every_type_is_answered_under_its_own_id(server: Server, path: str) -> N
     assert reply.json["model"] == "scripted"
     assert reply.json["usage"] == {"input_tokens": 3, "output_tokens": 0}
     assert list(reply.json["answers"]) == ["z", "a b", "s"]
-    extra = {"x_readout": "letters", "x_allowed_token_mass": 1.0}
+    extra = {"x_readout": "letters", "x_allowed_token_mass": 1.0, "x_calibration": None}
     assert reply.json["answers"]["z"] == {"type": "noul", "noul": 0.5} | extra
     choice = {"choice": "b", "probabilities": {"b": 0.5, "a": 0.5}, "confidence": 0.0}
     assert reply.json["answers"]["a b"] == {"type": "choice"} | choice | extra

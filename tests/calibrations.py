@@ -1,0 +1,36 @@
+"""Calibration files for tests. Their figures are made up; the temperatures are what the test says."""
+
+from pathlib import Path
+from typing import Any
+
+from semif_adapter.calibration import Calibration, Figures, PromptCalibration
+from semif_adapter.contract import Readout
+from semif_adapter.prompt import PROMPT_REVISION
+
+TEMPERATURE = 2.0
+
+
+def calibration(
+    model_sha256: str,
+    readout: Readout = "text",
+    *,
+    template: str = "chat",
+    layouts: tuple[str, ...] = ("schema-first", "state-first"),
+    **prompt: Any,
+) -> Calibration:
+    """Of a model, for the prompts of `layouts`; `prompt` changes fields of each of them."""
+    figures = Figures(ece=0.2, brier=0.6, log_loss=0.9)
+    fields = {"temperature": TEMPERATURE, "tasks": 60, "groups": 60, "before": figures, "after": figures}
+    prompts = tuple(
+        PromptCalibration(
+            **{"prompt_version": f"{template}-{readout}-{layout}-{PROMPT_REVISION}", **fields, **prompt}
+        )
+        for layout in layouts
+    )
+    return Calibration(model_sha256=model_sha256, readout=readout, data_sha256=("d" * 64,), prompts=prompts)
+
+
+def write_calibration(path: Path, content: Calibration) -> Path:
+    """`path`, which now holds `content`."""
+    path.write_bytes(content.canonical_bytes())
+    return path
