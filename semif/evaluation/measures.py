@@ -74,7 +74,7 @@ def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = BINS) -> tu
 
 
 def expected_calibration_error(confidence: ArrayLike, right: ArrayLike, bins: int = BINS) -> float:
-    """How far confidence and accuracy are apart, 0 to 1: the mean over `reliability`'s bins, weighted by size.
+    """How far confidence and accuracy are apart, 0 to 1: the mean over the bins, weighted by size.
 
     Few decisions make it larger, even where the probabilities are perfect (M. P. Naeini, G. F. Cooper,
     M. Hauskrecht, 2015, doi:10.1609/aaai.v29i1.9602).
