@@ -19,9 +19,10 @@ from bench.engine.contenders import Job, make_job
 from bench.engine.keep import keep_section
 from bench.engine.measure import Samples, Spread, ratio
 from bench.engine.run import find_gguf
-from bench.engine.workloads import ROUTING, Workloads, read_tasks
+from bench.engine.workloads import ROUTING, Workloads
 from bench.tiny_models import write_tiny_gguf
 from semif.errors import SemifError
+from semif.evaluation.tasks import read_tasks
 from semif.serve import library_folder
 from semif_adapter.contract import Mode, Readout
 from semif_adapter.engine import Engine

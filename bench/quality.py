@@ -23,15 +23,16 @@ from rich.progress import Progress
 from bench.engine.run import find_gguf
 from bench.engine.workloads import ROUTING
 from semif.errors import SemifError
+from semif.evaluation.tasks import read_tasks
 from semif.project import project_root
 from semif.serve import library_folder
 from semif_adapter.contract import MAX_ROTATED_OPTIONS, Layout, Readout, Result
 from semif_adapter.engine import Engine
-from semif_adapter.errors import AdapterError, EngineError, StartupError
+from semif_adapter.errors import EngineError, StartupError
 from semif_adapter.question import Question
 from semif_adapter.settings import Settings
 from semif_adapter.systemone.parse import parse_system_one
-from semif_adapter.systemone.questions import FALSE, TRUE, to_questions
+from semif_adapter.systemone.questions import to_questions
 from semif_adapter.systemone.types import SystemOneInvocation
 
 CONTEXT_TOKENS = 4096
@@ -79,24 +80,13 @@ class Row:
     """How many tasks get another choice in one of the other orders; None where all orders are averaged."""
 
 
-def read_tasks(path: Path) -> list[Task]:
-    """Tasks from JSON Lines: `state`, `expected` and a System One `question` a line. Raises ValueError."""
+def questions_of(path: Path) -> list[Task]:
+    """A file's tasks as the adapter asks them in System One's form. Raises SemifError."""
     tasks = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        try:
-            row = json.loads(line)
-            body = {"state": row["state"], "questions": {"q": row["question"]}}
-            (question,) = to_questions(parse_system_one(body, SystemOneInvocation, max_questions=1))
-            expected = str(row["expected"])
-            if row["question"]["type"] == "noul":
-                expected = {"yes": TRUE, "no": FALSE}[expected]
-        except (ValueError, KeyError, TypeError, AdapterError) as error:
-            raise ValueError(f"{path}, line {number}, is no task: {type(error).__name__} {error}") from None
-        if expected not in {option.id for option in question.options}:
-            raise ValueError(f"{path}, line {number}: what is expected is none of the options")
-        tasks.append(Task(path.stem, question, expected))
-    if not tasks:
-        raise ValueError(f"{path} holds no task")
+    for task in read_tasks(path):
+        body = {"state": task.state, "questions": {"q": task.system_one()}}
+        (question,) = to_questions(parse_system_one(body, SystemOneInvocation, max_questions=1))
+        tasks.append(Task(path.stem, question, task.expected))
     return tasks
 
 
@@ -212,8 +202,8 @@ def table(tasks: Sequence[Task], lines: Sequence[Row]) -> str:
 
 
 def measure(arguments: argparse.Namespace) -> str:
-    """Ask everything, write the answers; the table. Raises SemifError, StartupError, OSError, ValueError."""
-    tasks = [task for path in arguments.tasks for task in read_tasks(path)]
+    """Ask everything, write the answers; the table. Raises SemifError, StartupError, OSError."""
+    tasks = [task for path in arguments.tasks for task in questions_of(path)]
     gguf, library_dir = find_gguf(arguments.model), library_folder()
     lines: list[Row] = []
     kept = []
@@ -266,7 +256,7 @@ def main() -> int:
     )
     try:
         print(measure(parser.parse_args()))
-    except (SemifError, StartupError, OSError, ValueError) as error:
+    except (SemifError, StartupError, OSError) as error:
         print(f"bench.quality: {error}", file=sys.stderr)
         return 1
     return 0

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from bench.engine.keep import check_section, keep_run
 from bench.engine.run import Plan, run
-from bench.engine.workloads import QUESTION_COUNTS, ROUTING, STATE_TOKENS, read_tasks
+from bench.engine.workloads import QUESTION_COUNTS, ROUTING, STATE_TOKENS
 from semif.errors import SemifError
+from semif.evaluation.tasks import read_tasks
 from semif.project import project_root
 from semif_adapter.errors import StartupError
 

@@ -26,8 +26,9 @@ from bench.engine.contenders import (
 from bench.engine.machine import describe
 from bench.engine.measure import Results, run_round
 from bench.engine.servers import Servers, start_servers
-from bench.engine.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Task, Workloads
+from bench.engine.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Workloads
 from bench.random_models import SHAPES, random_model
+from semif.evaluation.tasks import Task
 from semif.presets import load_preset
 from semif.serve import adapter_variables, library_folder
 from semif.sources.fetch import fetch

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semif.evaluation.tasks import Task
 from semif_adapter.contract import Layout
 from semif_adapter.llama import Model
 
@@ -40,48 +41,9 @@ class Case:
         return sum(map(len, self.requests))
 
 
-@dataclass(frozen=True)
-class Task:
-    """One labelled decision."""
-
-    decision: Decision
-    expected: str
-
-
-def read_tasks(path: Path) -> list[Task]:
-    """Labelled tasks from JSON Lines: `state`, `expected` and a System One `question` a line, or ValueError.
-
-    Sorted so that those with the same question stand together.
-    """
-    tasks = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        try:
-            row = json.loads(line)
-            question = row["question"]
-            options = _options(question["type"], question.get("criteria"))
-            decision = {
-                "id": f"task-{number}",
-                "state": row["state"],
-                "question": question["instructions"],
-                "options": options,
-            }
-            tasks.append(Task(decision, row["expected"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path}, line {number}, is no task: {type(error).__name__} {error}") from None
-    if not tasks:
-        raise ValueError(f"{path} holds no task")
-    return sorted(tasks, key=lambda task: json.dumps([task.decision["question"], task.decision["options"]]))
-
-
-def _options(kind: str, criteria: Any) -> list[dict[str, str]]:
-    if kind == "noul":
-        sides = criteria or {}
-        named = {"yes": sides.get("true"), "no": sides.get("false")}
-    elif kind == "score":
-        named = {str(level): text for level, text in enumerate(criteria)}
-    else:
-        named = criteria
-    return [{"id": key} | ({"description": text} if text else {}) for key, text in named.items()]
+def _schema(task: Task) -> str:
+    decision = task.decision()
+    return json.dumps([decision["question"], decision["options"]])
 
 
 class Workloads:
@@ -89,7 +51,7 @@ class Workloads:
 
     def __init__(self, model: Model, tasks: Sequence[Task]) -> None:
         self._model = model
-        self._tasks = tasks
+        self._tasks = sorted(tasks, key=_schema)  # those with the same question stand together
         self._sentences = (DATA / "sentences.txt").read_text().split("\n")[:-1]
         self._questions = [json.loads(line) for line in (DATA / "questions.jsonl").read_text().splitlines()]
 
@@ -98,9 +60,7 @@ class Workloads:
         count = min(count, len(self._tasks))
         first = number * count % len(self._tasks)
         taken = (list(self._tasks) * 2)[first : first + count]
-        marked = [
-            task.decision | {"question": f"Round {number + 1}. {task.decision['question']}"} for task in taken
-        ]
+        marked = [task.decision() | {"question": f"Round {number + 1}. {task.question}"} for task in taken]
         return Case(
             f"W1 one schema x {len(taken)} states",
             "schema-first",
@@ -125,11 +85,8 @@ class Workloads:
         """W4: the tasks of a client with short texts; all with the same `mark` share their schema."""
         chosen = random.Random(f"{mark}-{client}").choices(self._same_schema, k=count)
         return [
-            task.decision
-            | {
-                "question": f"Load {mark}. {task.decision['question']}",
-                "state": f"{client}-{index}. {task.decision['state']}",
-            }
+            task.decision()
+            | {"question": f"Load {mark}. {task.question}", "state": f"{client}-{index}. {task.state}"}
             for index, task in enumerate(chosen)
         ]
 
@@ -140,12 +97,7 @@ class Workloads:
     @property
     def _same_schema(self) -> list[Task]:
         """The tasks that ask what the first one asks."""
-        first = self._tasks[0].decision
-        return [
-            task
-            for task in self._tasks
-            if (task.decision["question"], task.decision["options"]) == (first["question"], first["options"])
-        ]
+        return [task for task in self._tasks if _schema(task) == _schema(self._tasks[0])]
 
     def state(self, mark: str, tokens: int) -> str:
         """A report that opens with `mark`, as many words of it as make at most `tokens` tokens."""

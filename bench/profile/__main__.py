@@ -20,10 +20,11 @@ from bench.engine.contenders import Job, document, make_job
 from bench.engine.http_client import Connection
 from bench.engine.keep import check_section, keep_section
 from bench.engine.run import find_gguf
-from bench.engine.workloads import ROUTING, Case, Workloads, read_tasks
+from bench.engine.workloads import ROUTING, Case, Workloads
 from bench.profile.watch import CHECK, ENGINE, PASSES, PROMPT, Call, Watch, seconds_by_part, watch_engine
 from bench.served import HOST, Served
 from semif.errors import SemifError
+from semif.evaluation.tasks import read_tasks
 from semif.serve import library_folder
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError

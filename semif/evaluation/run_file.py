@@ -45,8 +45,8 @@ class Pins(WireModel):
     """Of the adapter's replies."""
     image: str | None = None
     """`repo@sha256:...` of the environment's lock."""
-    model_sha256: str | None = None
-    """Of the model's file: of the adapter's replies, or of the lock."""
+    model_data: str | None = None
+    """Where the endpoint has its model from, by the lock: the address names the model's hash or commit."""
 
 
 class Machine(WireModel):
@@ -60,7 +60,9 @@ class Machine(WireModel):
     system: str
     python: str
     semif: str
-    """Version and commit."""
+    """The toolkit's version."""
+    commit: str = "unknown"
+    """Of the checkout, with a mark where files differ from it."""
 
 
 class Asking(WireModel):
@@ -92,6 +94,7 @@ class AnswerFault(WireModel):
 
     code: str
     status: int | None = None
+    message: str | None = None
 
 
 class Record(WireModel):
@@ -117,6 +120,8 @@ class Record(WireModel):
     """When its first attempt began; at a rate, when it was planned to."""
     client_seconds: float
     """From `asked` to the end, retries and their pauses included."""
+    output_tokens: int | None = None
+    """What was written, where an answer is words."""
     server_seconds: float | None = None
     queue_seconds: float | None = None
     """At a rate: how long after its planned arrival it was sent, because every connection was taken."""
@@ -183,4 +188,6 @@ def read_run(path: Path) -> Run:
 def _first(error: ValidationError) -> str:
     """The first problem, without the value: a reply may hold anything."""
     found = error.errors(include_url=False, include_input=False)[0]
+    if found["type"] == "extra_forbidden":
+        return "it has a key that no run file has"
     return f"{'.'.join(map(str, found['loc'])) or 'it'}: {found['msg'][0].lower()}{found['msg'][1:]}"

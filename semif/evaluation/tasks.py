@@ -143,6 +143,20 @@ def read_task_set(path: Path) -> TaskSet:
     return TaskSet(path, hashlib.sha256(content).hexdigest(), tuple(tasks))
 
 
+def read_task_sets(paths: Sequence[Path]) -> tuple[TaskSet, ...]:
+    """Several files of tasks, whose ids must all differ. Raises as `read_task_set` does."""
+    sets = tuple(map(read_task_set, paths))
+    first: dict[str, Path] = {}
+    for file in sets:
+        for task in file.tasks:
+            earlier = first.setdefault(task.id, file.path)
+            if earlier is not file.path:
+                raise SemifError(
+                    f"{file.path} has ids of tasks that {earlier} has too; give each task its own"
+                )
+    return sets
+
+
 def _read_line(line: bytes, number: int) -> Task:
     """Raises InvalidRequestError with what is wrong."""
     if len(line) > MAX_LINE_BYTES:

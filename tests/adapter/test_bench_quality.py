@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.quality import ask, averaged, read_tasks
+from bench.quality import ask, averaged, questions_of
 from semif_adapter.contract import Layout
 from semif_adapter.engine import Engine
 
@@ -76,7 +76,7 @@ def test_the_mean_over_the_orders_is_what_the_adapter_answers(
     tasks: Path, layout: Layout, tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
 ) -> None:
     engine = load_engine(tiny_gguf(), readout="letters")
-    read = read_tasks(tasks)
+    read = questions_of(tasks)
     for index, task in enumerate(read):
         orders = [ask(engine, read, index, turn, layout) for turn in range(len(task.question.options))]
         [rotated], _ = engine.score([replace(task.question, rotate=True)], layout)
@@ -84,19 +84,3 @@ def test_the_mean_over_the_orders_is_what_the_adapter_answers(
         assert mean.logits == pytest.approx(rotated.option_logits, abs=1e-9)
         assert mean.choice == rotated.option_ids[rotated.probabilities.index(max(rotated.probabilities))]
         assert mean.tokens == rotated.input_tokens
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "line 1, is no task"),
-        (json.dumps(TASKS[0] | {"question": {"type": "box"}}), "line 1, is no task"),
-        (json.dumps(TASKS[1] | {"expected": "roof"}), "what is expected is none of the options"),
-        ("", "holds no task"),
-    ],
-)
-def test_a_file_that_holds_no_tasks_is_named(tmp_path: Path, line: str, said: str) -> None:
-    path = tmp_path / "wrong.jsonl"
-    path.write_text(line)
-    with pytest.raises(ValueError, match=said):
-        read_tasks(path)

@@ -1,0 +1,56 @@
+"""System One's form: any server of `POST /v1/systemone`."""
+
+import json
+from typing import Any
+
+from semif.evaluation.forms import Reading, no_answer
+from semif.evaluation.forms.fields import model_name, most_probable, number, object_of, problem_of, whole
+from semif.evaluation.orders import Job
+from semif.evaluation.run_file import Pins
+from semif_adapter.systemone.questions import FALSE, TRUE
+
+MODEL = "jev-latest"
+"""What its servers take for the model that they have."""
+
+
+class SystemOneForm:
+    """One question a request. What a server tells beyond the API (`x_...`) is taken from ours alone."""
+
+    only_choices = True
+
+    def body(self, job: Job) -> bytes:
+        """State and question."""
+        question = job.task.system_one(job.options)
+        return json.dumps({"model": MODEL, "state": job.task.state, "questions": {"task": question}}).encode()
+
+    def read(self, job: Job, reply: bytes) -> Reading:
+        """The answer's probabilities, in the order asked."""
+        try:
+            document = json.loads(reply)
+            answer = document["answers"]["task"]
+            probabilities = tuple(_probabilities(answer)[name] for name in job.option_ids)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return no_answer("the reply holds no answer of System One to this question")
+        if problem := problem_of(probabilities, len(job.options)):
+            return no_answer(problem)
+        usage, timing = object_of(document.get("usage")), object_of(document.get("x_timing"))
+        return Reading(
+            choice=most_probable(job.option_ids, probabilities),
+            probabilities=probabilities,
+            allowed_token_mass=number(answer.get("x_allowed_token_mass")),
+            input_tokens=whole(usage.get("input_tokens")),
+            cached_tokens=whole(timing.get("prefix_cached_tokens")),
+            output_tokens=whole(usage.get("output_tokens")),
+            server_seconds=number(timing.get("total_seconds")),
+        )
+
+    def pins(self, reply: bytes) -> Pins:
+        """The name of the model that answered."""
+        return Pins(model_name=model_name(reply))
+
+
+def _probabilities(answer: dict[str, Any]) -> dict[str, Any]:
+    if answer["type"] == "noul":
+        return {TRUE: answer["noul"], FALSE: 1 - answer["noul"]}
+    probabilities: dict[str, Any] = answer["probabilities"]
+    return probabilities
