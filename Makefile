@@ -21,7 +21,7 @@ help: ## Show this list.
 
 setup: $(VENV)/.python node_modules/.installed ## Install what the other targets need, and nothing twice.
 
-system-deps: ## Install what the image tests need from Debian's packages; takes root, or sudo.
+system-deps: ## Install what image and browser tests need from Debian's packages; takes root, or sudo.
 	@bash requirements/system-deps.sh
 
 $(VENV)/.python: requirements/dev.txt pyproject.toml
@@ -72,8 +72,8 @@ format: setup ## Rewrite the sources in the project's style.
 synth: setup ## Synthesise every environment and a matrix of settings; needs no account and no network.
 	@$(BIN)/python tests/infra/synth.py
 
-serve: setup ## Serve the embedded model's adapter on this machine (PRESET=name for another).
-	@$(BIN)/semif serve $(or $(PRESET),embedded)
+serve: setup ## Serve the embedded model on this machine, with a page to try it (PRESET=name for another).
+	@$(BIN)/semif serve $(or $(PRESET),embedded) --ui
 
 bench: setup ## Measure against named baselines in the same run.
 	@$(BIN)/python -m bench.packing

@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 HERE = {"127.0.0.1", "localhost"}
-A_FAILED_REPLY = "Failed to load resource: the server responded with a status of"
-"""What Chromium itself puts on the console for a reply of 400 and above, which a page may well expect."""
+A_FAILED_REPLY = "Failed to load resource: "
+"""What Chromium itself says of a reply of 400 and above, or of none: a page may well expect it."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def looking(browser: Browser, *, failures: bool = False, **context: Any) -> Iter
     """An empty page in a context of its own (`viewport`, `color_scheme`, `permissions` ...: Playwright's).
 
     At the end: no error on its console and no request to another machine. With `failures` the page may have
-    been answered with errors.
+    been answered with errors, or not at all.
     """
     troubles: list[str] = []
 
@@ -60,4 +60,4 @@ def looking(browser: Browser, *, failures: bool = False, **context: Any) -> Iter
         yield page
     finally:
         opened.close()
-    assert not troubles
+    assert not troubles, troubles

@@ -15,25 +15,31 @@ SEMIF = [sys.executable, "-m", "semif"]
 
 
 @contextmanager
-def serving(log: Path, **variables: str) -> Iterator[str]:
+def serving(log: Path, *options: str, **variables: str) -> Iterator[str]:
     """Its URL, once it is ready. What it says goes to `log`; a clean end on SIGTERM is part of the deal."""
     port = free_port()
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            [*SEMIF, "serve", "embedded", "--port", str(port)],
-            env=os.environ | {"SEMIF_STREAMS": "2"} | variables,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    server = start(port, log, *options, **variables)
     try:
-        while not is_ready(port):
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.05)
         yield f"http://127.0.0.1:{port}"
     finally:
         server.send_signal(signal.SIGTERM)
         status = server.wait(60)
     assert status == 0, log.read_text()
+
+
+def start(port: int, log: Path, *options: str, **variables: str) -> "subprocess.Popen[bytes]":
+    """Its process, once it is ready."""
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [*SEMIF, "serve", "embedded", "--port", str(port), *options],
+            env=os.environ | {"SEMIF_STREAMS": "2"} | variables,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    while not is_ready(port):
+        assert server.poll() is None, log.read_text()
+        time.sleep(0.05)
+    return server
 
 
 def free_port() -> int:

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Callable
+from typing import NoReturn
 
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
@@ -13,14 +15,21 @@ EXIT_USAGE = 64
 """EX_USAGE of sysexits.h."""
 
 
-def main(arguments: list[str]) -> int:
-    """Serve until stopped. Returns the exit status: EXIT_FAILED, EXIT_USAGE or what `serve` returns."""
+def start(arguments: list[str], run: Callable[[Settings], int]) -> NoReturn:
+    """Serve until stopped, then end the process: with EXIT_FAILED, EXIT_USAGE or what `run` returns."""
+    status = _status(arguments, run)
+    sys.stderr.flush()
+    # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
+    # interpreter's orderly end would destroy what that thread uses.
+    os._exit(status)
+
+
+def _status(arguments: list[str], run: Callable[[Settings], int]) -> int:
     if arguments not in ([], ["serve"]):
         _say(f"unknown arguments {arguments}, the only one is serve")
         return EXIT_USAGE
     try:
-        settings = Settings.from_env(os.environ)
-        return serve(settings, lambda: Engine.load(settings))
+        return run(Settings.from_env(os.environ))
     except StartupError as error:
         _say(f"cannot start: {error}")
         return EXIT_FAILED
@@ -32,8 +41,4 @@ def _say(message: str) -> None:
 
 
 if __name__ == "__main__":
-    # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
-    # interpreter's orderly end would destroy what that thread uses.
-    status = main(sys.argv[1:])
-    sys.stderr.flush()
-    os._exit(status)
+    start(sys.argv[1:], lambda settings: serve(settings, lambda: Engine.load(settings)))

@@ -115,7 +115,7 @@ class Intake:
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
-        reading = asyncio.ensure_future(_read(request, self._settings.max_body_bytes))
+        reading = asyncio.ensure_future(read_body(request, self._settings.max_body_bytes))
         draining = asyncio.ensure_future(self._worker.wait_draining())
         seconds = self._settings.body_seconds
         try:
@@ -131,8 +131,11 @@ class Intake:
             await asyncio.gather(reading, draining, return_exceptions=True)
 
 
-async def _read(request: Request, limit: int) -> bytes:
-    """The body, at most `limit` bytes; nothing beyond is kept, whether its length was announced or not."""
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, at most `limit` bytes; nothing beyond is kept, whether its length was announced or not.
+
+    Raises BodyTooLargeError, and InvalidRequestError where the connection closed before its end.
+    """
     body = bytearray()
     try:
         async for chunk in request.stream():

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -35,15 +36,32 @@ LONGEST_KEPT = 4096
 at most. Most requests ask what was asked before; it is the states that are new."""
 
 
+class Part(NamedTuple):
+    """A piece of a prompt as the model sees it: what it is, its text, and how many tokens that makes."""
+
+    name: Literal["system", "schema", "state", "suffix"]
+    text: str
+    tokens: int
+
+
 @dataclass(frozen=True)
 class Prompt:
     """A rendered and tokenised prompt; `segments` are decoded one by one, in order."""
 
     segments: tuple[Tokens, ...]
-    text: str
+    parts: tuple[Part, ...]
+    """The same in order, with the suffix apart."""
     version: str
-    schema_tokens: int
-    """Tokens of the question and the options listed with it."""
+
+    @property
+    def text(self) -> str:
+        """The rendered text. A BOS that the model wants has none."""
+        return "".join(part.text for part in self.parts)
+
+    @property
+    def schema_tokens(self) -> int:
+        """Tokens of the question and the options listed with it."""
+        return sum(part.tokens for part in self.parts if part.name == "schema")
 
     @property
     def length(self) -> int:
@@ -113,13 +131,20 @@ class PromptWriter:
         if state not in known:
             known[state] = self._tokens_of(state, question.path, keep=False)
         schema_tokens = self._tokens_of(schema, question.path)
-        parts = [(schema, schema_tokens), (state, known[state])]
-        (text, first), (rest, second) = parts if schema_first else parts[::-1]
+        words = [
+            (Part("schema", schema, len(schema_tokens)), schema_tokens),
+            (Part("state", state, len(known[state])), known[state]),
+        ]
+        (one, first), (other, second) = words if schema_first else words[::-1]
         return Prompt(
             segments=(self.system, first, np.concatenate([second, self._suffix])),
-            text=self._template.head + text + rest + self._template.tail,
+            parts=(
+                Part("system", self._template.head, len(self.system)),
+                one,
+                other,
+                Part("suffix", self._template.tail, len(self._suffix)),
+            ),
             version=self.version(layout),
-            schema_tokens=len(schema_tokens),
         )
 
     def _tokens_of(self, text: str, path: str, *, keep: bool = True) -> Tokens:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from semif_adapter import logs
 from semif_adapter.app import create_app
@@ -37,9 +39,14 @@ that it is they who close it and no request meets a closing connection."""
 BACKLOG = 2048
 
 
-def serve(settings: Settings, load: Callable[[], ScoringEngine]) -> int:
+def serve(
+    settings: Settings,
+    load: Callable[[], ScoringEngine],
+    around: Callable[[Starlette], ASGIApp] = lambda app: app,
+) -> int:
     """Serve until SIGTERM or SIGINT, then finish what was admitted. A second signal ends the process at once.
 
+    `around` may put more in front of the application; the container puts nothing there.
     Returns the exit status: EXIT_CLEAN, EXIT_UNFINISHED or EXIT_ENGINE_DEAD. The engine's thread may still be
     running. Raises StartupError if the port cannot be had or the model cannot be loaded.
     """
@@ -47,7 +54,8 @@ def serve(settings: Settings, load: Callable[[], ScoringEngine]) -> int:
     faulthandler.enable(all_threads=False)
     logs.configure(settings.log_level)
     with listen(settings.host, settings.port) as listener:
-        return asyncio.run(_serve(settings, load, listener))
+        app = create_app(settings, load)
+        return asyncio.run(_serve(settings, app.state.worker, around(app), listener))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -69,9 +77,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def _serve(settings: Settings, load: Callable[[], ScoringEngine], listener: socket.socket) -> int:
-    app = create_app(settings, load)
-    worker: Worker = app.state.worker
+async def _serve(settings: Settings, worker: Worker, app: ASGIApp, listener: socket.socket) -> int:
     server = _Server(
         uvicorn.Config(
             app,

@@ -1,11 +1,13 @@
 """`semif serve`: the adapter on this machine."""
 
 import os
+import re
 import sys
 
 import click
 
 from semif.cli.common import progress_on_stderr
+from semif.errors import SemifError, shown
 from semif.project import project_root
 from semif.serve import adapter_environment
 
@@ -16,18 +18,25 @@ from semif.serve import adapter_environment
     "--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="Port to listen on."
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-def command(model: str, port: int, host: str) -> None:
+@click.option("--ui", is_flag=True, help="Add a page to try the model in a browser; on this machine alone.")
+def command(model: str, port: int, host: str, ui: bool) -> None:
     """Serve a model on this machine.
 
     Serves a preset's model, or a GGUF file, until Ctrl-C. The program is the one that runs in the
     container. A preset's file is fetched and its SHA-256 verified first. SEMIF_* variables
     (SEMIF_THREADS=4) set what the container can be set to.
 
+    With --ui the address shows a page in a browser: write a state, a question and options, and see the
+    probabilities move. The container has no such page.
+
     \b
     Examples:
       semif serve embedded
+      semif serve embedded --ui
       semif serve ~/models/Qwen3.5-0.8B-Q4_K_M.gguf --port 9000
     """
+    if ui:
+        _check_page(host)
     with progress_on_stderr() as progress:
         environment = adapter_environment(model, root=project_root(), host=host, port=port, progress=progress)
     url = f"http://{host}:{port}"
@@ -38,5 +47,20 @@ def command(model: str, port: int, host: str) -> None:
     click.echo(
         f"  curl -s {url}/invocations -H 'content-type: application/json' -d @examples/routing.json", err=True
     )
+    if ui:
+        click.echo(f"semif: the page to try it: {url}/", err=True)
     # The adapter takes this process's place, so that signals and the exit status are its own.
-    os.execve(sys.executable, [sys.executable, "-m", "semif_adapter", "serve"], environment)  # noqa: S606 - no shell is wanted
+    program = "semif.ui" if ui else "semif_adapter"
+    os.execve(sys.executable, [sys.executable, "-m", program, "serve"], environment)  # noqa: S606 - no shell is wanted
+
+
+def _check_page(host: str) -> None:
+    """Raise SemifError where the page could be reached from elsewhere, or not asked from."""
+    if host != "localhost" and not re.fullmatch(r"127(\.[0-9]{1,3}){3}", host):
+        raise SemifError(
+            f"--ui shows its page on this machine alone, --host is {shown(host)}; use 127.0.0.1 or localhost"
+        )
+    if os.environ.get("SEMIF_API_KEY"):
+        raise SemifError(
+            "SEMIF_API_KEY is set, and the page of --ui sends no key; unset it, or leave --ui out"
+        )

@@ -64,6 +64,9 @@ def test_the_two_layouts_differ_in_order_and_name_only(model: Model) -> None:
     assert state_first.text == f"{head}s\n\nq\nA. a\nB. B side{tail}"
     assert schema_first.version == "chat-letters-schema-first-2"
     assert state_first.version == "chat-letters-state-first-2"
+    assert [part.name for part in schema_first.parts] == ["system", "schema", "state", "suffix"]
+    assert [part.name for part in state_first.parts] == ["system", "state", "schema", "suffix"]
+    assert sum(part.tokens for part in state_first.parts) == state_first.length
 
 
 def test_prompts_about_one_state_share_all_but_their_last_segment(model: Model) -> None:
