@@ -7,9 +7,9 @@ valid file. A last line without its end is an answer whose writing was cut off; 
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from semif.errors import ProblemsError, SemifError
 from semif.evaluation.tasks import Kind
@@ -97,6 +97,12 @@ class AnswerFault(WireModel):
     message: str | None = None
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+
+
 class Record(WireModel):
     """One task in one order of its options, and what came of it. Times are seconds."""
 
@@ -104,33 +110,47 @@ class Record(WireModel):
     family: str | None
     kind: Kind | None
     group: str | None
-    order: int
+    order: Count
     """0 as written, others are permutations of the options."""
-    option_ids: tuple[str, ...]
+    option_ids: Annotated[tuple[str, ...], Field(min_length=1)]
     """In the order asked, as are `probabilities` and `option_logits`."""
     expected: str
     status: Status
     choice: str | None = None
-    probabilities: tuple[float, ...] | None = None
-    option_logits: tuple[float, ...] | None = None
-    allowed_token_mass: float | None = None
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
+    probabilities: tuple[Share, ...] | None = None
+    option_logits: tuple[Number, ...] | None = None
+    allowed_token_mass: Share | None = None
+    input_tokens: Count | None = None
+    cached_tokens: Count | None = None
     asked: datetime
     """When its first attempt began; at a rate, when it was planned to."""
-    client_seconds: float
+    client_seconds: Seconds
     """From `asked` to the end, retries and their pauses included."""
-    output_tokens: int | None = None
+    output_tokens: Count | None = None
     """What was written, where an answer is words."""
-    server_seconds: float | None = None
-    queue_seconds: float | None = None
+    server_seconds: Seconds | None = None
+    queue_seconds: Seconds | None = None
     """At a rate: how long after its planned arrival it was sent, because every connection was taken."""
     attempts: int = 1
-    refusals: int = 0
+    refusals: Count = 0
     """How many attempts were answered with overload or throttling."""
     error: AnswerFault | None = None
     raw: JsonValue = None
     """The reply itself; its text where it was no JSON."""
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        """Whoever counts may rely on it."""
+        if self.expected not in self.option_ids:
+            raise ValueError("expected is none of option_ids")
+        if self.choice is not None and self.choice not in self.option_ids:
+            raise ValueError("choice is none of option_ids")
+        if (self.status == "answered") != (self.choice is not None):
+            raise ValueError("there must be a choice where status is 'answered', and none elsewhere")
+        for name, numbers in (("probabilities", self.probabilities), ("option_logits", self.option_logits)):
+            if numbers is not None and len(numbers) != len(self.option_ids):
+                raise ValueError(f"{name} must have one number for each of option_ids")
+        return self
 
 
 @dataclass(frozen=True)
@@ -190,4 +210,5 @@ def _first(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=False)[0]
     if found["type"] == "extra_forbidden":
         return "it has a key that no run file has"
-    return f"{'.'.join(map(str, found['loc'])) or 'it'}: {found['msg'][0].lower()}{found['msg'][1:]}"
+    message = found["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(map(str, found['loc'])) or 'it'}: {message[0].lower()}{message[1:]}"
