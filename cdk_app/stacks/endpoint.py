@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Annotations, CfnOutput
+from aws_cdk import Annotations, CfnOutput, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
@@ -15,6 +15,8 @@ from semif.lock import TEMPLATE_METADATA, Lock
 from semif.locked_model import HubModel
 from semif.pins import ImageRef
 from semif_constructs.alarm_topic import AlarmTopic
+from semif_constructs.async_inference import AsyncInference
+from semif_constructs.backlog_scaling import BacklogScaling
 from semif_constructs.capacity_alarms import CapacityAlarms
 from semif_constructs.endpoint_dashboard import EndpointDashboard
 from semif_constructs.endpoint_metrics import EndpointMetrics
@@ -64,9 +66,11 @@ class EndpointStack(EnvironmentStack):
         if request_alarms is not None and environment.deployment is not None:
             request_alarms.grant_describe(model.role)
         table = environment.endpoint
+        asynchronous = table.mode == "async"
         endpoint = ModelEndpoint(
             self,
             "Endpoint",
+            async_inference=self._async_inference(environment) if asynchronous else None,
             container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
             deployment_config=self._deployment_config(environment, request_alarms),
             encryption_key=self.encryption_key,
@@ -90,6 +94,7 @@ class EndpointStack(EnvironmentStack):
             "Dashboard",
             adapter=environment.kind == "decision",
             alarms=alarms,
+            asynchronous=asynchronous,
             gpu=environment.accelerator == "cuda",
             metrics=endpoint.metrics,
         )
@@ -112,6 +117,33 @@ class EndpointStack(EnvironmentStack):
         CfnOutput(self, "AlarmTopicArn", value=made.topic.topic_arn)
         return [made.topic]
 
+    def _async_inference(self, environment: Environment) -> AsyncInference:
+        """Bucket and topics of an asynchronous endpoint. `semif destroy` empties the bucket of BucketName."""
+        table = environment.async_
+        given = {
+            "success_topic": (table.success_topic_arn, "SuccessTopic"),
+            "error_topic": (table.error_topic_arn, "ErrorTopic"),
+        }
+        topics = {
+            name: sns.Topic.from_topic_arn(self, construct_id, arn)
+            for name, (arn, construct_id) in given.items()
+            if arn is not None
+        }
+        retain = environment.removal == "retain"
+        made = AsyncInference(
+            self,
+            "AsyncInference",
+            concurrent_invocations_per_instance=environment.concurrent_invocations,
+            encryption_key=self.encryption_key,
+            expiry_days=table.expiry_days,
+            removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
+            **topics,
+        )
+        CfnOutput(self, "BucketName", value=made.bucket.bucket_name)
+        CfnOutput(self, "SuccessTopicArn", value=made.success_topic.topic_arn)
+        CfnOutput(self, "ErrorTopicArn", value=made.error_topic.topic_arn)
+        return made
+
     def _request_alarms(self, environment: Environment, topics: Sequence[sns.ITopic]) -> RequestAlarms | None:
         table = environment.alarms
         if table is None:
@@ -119,6 +151,7 @@ class EndpointStack(EnvironmentStack):
         return RequestAlarms(
             self,
             "RequestAlarms",
+            asynchronous=environment.endpoint.mode == "async",
             error_percent=table.error_percent,
             metrics=EndpointMetrics(environment.endpoint_name),
             min_allowed_token_mass=table.min_allowed_token_mass if environment.answers_with_letters else None,
@@ -135,8 +168,14 @@ class EndpointStack(EnvironmentStack):
             self,
             "CapacityAlarms",
             adapter=environment.kind == "decision",
+            backlog_age_seconds=(
+                environment.alarms.backlog_age_seconds
+                if environment.alarms is not None and environment.endpoint.mode == "async"
+                else None
+            ),
             endpoint=endpoint,
             longest_start_seconds=2 * environment.start_seconds,
+            scales_to_zero=environment.min_instance_count == 0,
             topics=topics,
         )
 
@@ -161,10 +200,21 @@ class EndpointStack(EnvironmentStack):
         scaling = VariantScaling(
             self,
             "Scaling",
+            asynchronous=environment.endpoint.mode == "async",
             endpoint=endpoint,
             max_instance_count=table.max_instance_count,
             min_instance_count=table.min_instance_count,
         )
+        if environment.endpoint.mode == "async":
+            BacklogScaling(
+                self,
+                "BacklogScaling",
+                backlog_per_instance=table.backlog_per_instance,
+                scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,
+                scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
+                variant_scaling=scaling,
+            )
+            return
         scaling.track_concurrency(
             table.concurrent_requests_per_instance,
             scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from semif.errors import ProblemsError
 from semif.placement import placement_problems, takes_volume, volume_problems, volume_warnings
+from semif_constructs.async_inference import AsyncInference
 from semif_constructs.endpoint_metrics import VARIANT_NAME, EndpointMetrics
 from semif_constructs.served_model import ServedModel
 
@@ -28,6 +29,7 @@ class ModelEndpoint(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        async_inference: AsyncInference | None = None,
         container_startup_health_check_timeout_seconds: int,
         deployment_config: sagemaker.CfnEndpoint.DeploymentConfigProperty | None = None,
         encryption_key: kms.IKey | None = None,
@@ -43,6 +45,9 @@ class ModelEndpoint(Construct):
         volume_size_gb: int | None = None,
     ) -> None:
         """Host `model`.
+
+        With `async_inference` the endpoint is asynchronous: it answers by a queue alone, and the model's role
+        gets what that needs.
 
         Exactly one of `instance_type` and `instance_pool` (in order of preference). Both timeouts of the
         start take 60 to 3600 seconds, `provision_timeout_seconds` of a pool 300 to 3600.
@@ -74,6 +79,7 @@ class ModelEndpoint(Construct):
             problems.append(f"initial_instance_count = {initial_instance_count}: a variant keeps at least 1")
         if problems:
             raise ProblemsError(self.node.path, problems)
+        self._asynchronous = async_inference is not None
         self.endpoint_name = endpoint_name
         self.initial_instance_count = initial_instance_count
         self.instance_types = types = tuple(instance_pool or [cast(str, instance_type)])
@@ -85,6 +91,7 @@ class ModelEndpoint(Construct):
         self.config = sagemaker.CfnEndpointConfig(
             self,
             "Config",
+            async_inference_config=async_inference.config if async_inference is not None else None,
             kms_key_id=encryption_key.key_arn if encryption_key is not None and with_volume else None,
             production_variants=[
                 sagemaker.CfnEndpointConfig.ProductionVariantProperty(
@@ -96,15 +103,15 @@ class ModelEndpoint(Construct):
                     instance_type=instance_type,
                     model_data_download_timeout_in_seconds=model_data_download_timeout_seconds,
                     model_name=model.model_name,
-                    routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(
-                        routing_strategy="LEAST_OUTSTANDING_REQUESTS"
-                    ),
+                    routing_config=None if self._asynchronous else _least_busy(),
                     variant_instance_provision_timeout_in_seconds=provision_timeout_seconds,
                     variant_name=VARIANT_NAME,
                     volume_size_in_gb=volume_size_gb if with_volume else None,
                 )
             ],
         )
+        if async_inference is not None:
+            self.config.node.add_dependency(async_inference.grant_serve(model.role))
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
@@ -123,8 +130,9 @@ class ModelEndpoint(Construct):
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let `grantee` ask this endpoint."""
+        action = "sagemaker:InvokeEndpointAsync" if self._asynchronous else "sagemaker:InvokeEndpoint"
         return iam.Grant.add_to_principal(
-            grantee=grantee, actions=["sagemaker:InvokeEndpoint"], resource_arns=[self.endpoint_arn]
+            grantee=grantee, actions=[action], resource_arns=[self.endpoint_arn]
         )
 
     def metric(self, metric_name: str, *, statistic: str) -> cloudwatch.Metric:
@@ -146,6 +154,11 @@ class ModelEndpoint(Construct):
     def metric_model_latency(self, *, statistic: str = "p95") -> cloudwatch.Metric:
         """How long the container took for an answer, in microseconds."""
         return self.metric("ModelLatency", statistic=statistic)
+
+
+def _least_busy() -> sagemaker.CfnEndpointConfig.RoutingConfigProperty:
+    """For realtime endpoints; from a queue an instance takes what it has room for."""
+    return sagemaker.CfnEndpointConfig.RoutingConfigProperty(routing_strategy="LEAST_OUTSTANDING_REQUESTS")
 
 
 def _pools(

@@ -54,6 +54,27 @@ topic_arn = "{TOPIC_ARN}"
 """,
 }
 """How it scales, how it is updated, and who is told."""
+QUEUES = {
+    "zero": f"""[scaling]
+min_instance_count = 0
+max_instance_count = 5
+[alarms]
+topic_arn = "{TOPIC_ARN}"
+""",
+    "canary": f"""[async]
+expiry_days = 3
+success_topic_arn = "{TOPIC_ARN}"
+[scaling]
+min_instance_count = 2
+max_instance_count = 5
+backlog_per_instance = 30
+[deployment]
+strategy = "canary"
+[alarms]
+backlog_age_seconds = 300
+""",
+}
+"""The same for asynchronous endpoints."""
 BOUNDARY = "arn:aws:iam::111122223333:policy/Boundary"
 
 
@@ -69,8 +90,20 @@ def cases() -> dict[str, dict[str, Any]]:
             "bounded": (row // 3 + row) % 3 == 0,
             "uncompressed": (row // 6 + row % 3) % 2 == 0,
             "operation": list(OPERATION)[(row // 3 + 2 * row + row // 9) % 3],
+            "mode": "realtime",
         }
         found[f"{path}-{network}"] = case
+    for row, path in enumerate(("cpu", "cuda", "text", "pool")):
+        found[f"async-{path}"] = {
+            "path": path,
+            "network": list(NETWORKS)[row % 3],
+            "encrypted": row < 2,
+            "retained": row % 2 == 0,
+            "bounded": row == 1,
+            "uncompressed": row == 2,
+            "operation": list(QUEUES)[row % 2],
+            "mode": "async",
+        }
     return found
 
 
@@ -83,8 +116,9 @@ def environment_file(case: dict[str, Any]) -> str:
         '[model]\npreset = "embedded"\n',
         'format = "prefix"\n' if case["uncompressed"] else "",
         f"[endpoint]\n{place}\n",
+        "" if case["mode"] == "realtime" else f'mode = "{case["mode"]}"\n',
         "" if case["operation"] == "still" else "initial_instance_count = 2\n",
-        OPERATION[case["operation"]],
+        (OPERATION if case["mode"] == "realtime" else QUEUES)[case["operation"]],
         NETWORKS[case["network"]],
         ENCRYPTION if case["encrypted"] else "",
     ]

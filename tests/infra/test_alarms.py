@@ -22,7 +22,8 @@ ALARM, DASHBOARD, TOPIC = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"
 ADAPTERS = {metric.name for metric in adapter_metrics.METRICS}
 SAGEMAKERS = {
     "AWS/SageMaker": {
-        *("ApproximateAgeOfOldestRequest", "ApproximateBacklogSize", "ConcurrentRequestsPerModel"),
+        *("ApproximateAgeOfOldestRequest", "ApproximateBacklogSize", "ApproximateBacklogSizePerInstance"),
+        "ConcurrentRequestsPerModel",
         *("HasBacklogWithoutCapacity", "Invocation4XXErrors", "Invocation5XXErrors", "InvocationFailures"),
         *("InvocationModelErrors", "Invocations", "InvocationsProcessed", "ModelLatency", "OverheadLatency"),
     },
@@ -124,15 +125,21 @@ def test_the_alarms_of_each_path(matrix: dict[str, Templates], name: str) -> Non
     wanted = both if case["path"].startswith("text") else both | {"refusals"}
     if case["operation"] == "still":
         wanted = set()
+    if asynchronous := case["mode"] == "async":
+        scaling = {"scale-out", "scale-in", "idle"} | (
+            {"scale-from-zero"} if case["operation"] == "zero" else set()
+        )
+        wanted = (wanted - {"model-latency", "overhead-latency"}) | {"backlog-age"} | scaling
     # The embedded model is read by its words: it has no letters whose mass could be low.
     assert set(alarms) == {f"semif-{name}-{alarm}" for alarm in wanted}
     assert_known(metrics_of(list(alarms.values())))
     (endpoint_id,) = Template.from_json(template).find_resources("AWS::SageMaker::Endpoint")
     for alarm_name, item in alarms.items():
         waits = endpoint_id in item.get("DependsOn", [])
-        assert waits == alarm_name.endswith("no-healthy-instance"), "an alarm would go off before the start"
+        of_the_endpoint = alarm_name.endswith(("no-healthy-instance", "backlog-age"))
+        assert waits == of_the_endpoint, "an alarm would go off before the start"
     assert_known(shown := shown_in(template))
-    assert ("AWS/SageMaker", "Invocations") in shown
+    assert ("AWS/SageMaker", "ApproximateBacklogSize" if asynchronous else "Invocations") in shown
     assert ("/aws/sagemaker/Endpoints", "CPUUtilization") in shown
     gpu = {("/aws/sagemaker/Endpoints", metric) for metric in ("GPUUtilization", "GPUMemoryUtilization")}
     assert gpu & shown == (gpu if "cuda" in case["path"] else set())
@@ -140,7 +147,7 @@ def test_the_alarms_of_each_path(matrix: dict[str, Templates], name: str) -> Non
     assert bool(adapters) != case["path"].startswith("text")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["mode"] == "realtime"])
 def test_who_is_told(matrix: dict[str, Templates], name: str) -> None:
     operation, template = CASES[name]["operation"], Template.from_json(matrix[name]["Endpoint"])
     template.resource_count_is(TOPIC, 1 if operation == "canary" else 0)

@@ -58,6 +58,7 @@ def case(path: str, network: str = "none", *, encrypted: bool = False) -> str:
             "network": network,
             "encrypted": encrypted,
             "operation": "still",
+            "mode": "realtime",
             "retained": False,
             "bounded": False,
             "uncompressed": False,

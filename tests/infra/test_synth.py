@@ -87,8 +87,8 @@ def test_a_problem_ends_the_app_with_one_message(root: Path, bare: dict[str, str
 @pytest.mark.parametrize(
     ("contexts", "problem"),
     [
-        ({}, "the context env is missing; add -c env=NAME, known are demo, demo-pool"),
-        ({"env": "nowhere"}, "there is no environment 'nowhere', known are demo, demo-pool"),
+        ({}, "the context env is missing; add -c env=NAME, known are demo, demo-"),
+        ({"env": "nowhere"}, "there is no environment 'nowhere', known are demo, demo-"),
         ({"env": "dev", "stage": "endpoint"}, "the context stage is 'endpoint', allowed are artifacts, all"),
         ({"env": "dev", "lock": "nowhere.json"}, "there is no lock nowhere.json"),
     ],
