@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from semif.client.results import DecisionResult
+    from semif.policy import Policy
 
-__all__ = ["DecisionResult"]
+__all__ = ["DecisionResult", "Policy"]
 
 _MODULES = {
     "DecisionResult": "semif.client.results",
+    "Policy": "semif.policy",
 }
 
 

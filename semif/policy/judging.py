@@ -1,0 +1,133 @@
+"""How an outcome is found: rules, then answers against the thresholds, then the fallback; vetoes over all.
+
+`deliberate` asks nobody itself. It yields whom to ask and is sent the reply, so that the blocking and the
+asynchronous way of asking, and answers that are there already, run the very same steps.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from semif.client.errors import DecisionError
+from semif.client.results import DecisionResult
+from semif.errors import SemifError, shown
+from semif.policy.conditions import Unjudged
+from semif.policy.outcome import Answer, DecidedBy, NoAnswer, Outcome, Shortfall, answer_of, no_answer_of
+from semif.policy.rules import PERSON, Rule, Veto, judge_all, told
+
+if TYPE_CHECKING:
+    from semif.policy.policy import Policy
+
+Endpoint = str | None
+"""A name in the policy's fallback; None for the endpoint asked first."""
+Reply = DecisionResult[Any] | DecisionError
+Deliberation = Generator[Endpoint, Reply | None, Outcome]
+
+
+def deliberate(policy: "Policy", state: object, decision: str | None) -> Deliberation:
+    """The steps to an outcome. What is sent in None's place is no reply: the endpoint was not asked.
+
+    Raises SemifError where an answer's options are not the policy's.
+    """
+    for rule in policy.rules:
+        verdict = judge_all(rule.when, state, rule.name)
+        if verdict is not False:
+            why = f"rule {_told(rule, verdict)}"
+            option = PERSON if isinstance(verdict, Unjudged) else rule.then
+            return _settle(policy, state, decision, (), _Proposal(option, "rule", rule.name, why))
+    answers: list[Answer | NoAnswer] = []
+    for endpoint in (None, *policy.fallback.endpoints):
+        reply = yield endpoint
+        if isinstance(reply, DecisionError):
+            answers.append(no_answer_of(endpoint, reply))
+        elif reply is not None:
+            answer = answer_of(endpoint, reply, tuple(_shortfalls(policy, reply)))
+            answers.append(answer)
+            if not answer.shortfalls:
+                return _settle(
+                    policy, state, decision, answers, _Proposal(answer.choice, "answer", None, str(answer))
+                )
+    last = _Proposal(policy.fallback.then, "fallback", None, "; ".join(map(str, answers)))
+    return _settle(policy, state, decision, answers, last)
+
+
+def check_options(policy: "Policy", options: Iterable[str]) -> None:
+    """Raise SemifError where the options asked are not exactly those that the policy has thresholds for."""
+    asked = tuple(options)
+    if more := [option for option in asked if option not in policy.thresholds]:
+        raise SemifError(
+            f"policy {policy.name!r} has no threshold for the option {shown(more[0])}; it knows "
+            f"{', '.join(policy.thresholds)}"
+        )
+    if fewer := [option for option in policy.thresholds if option not in asked]:
+        raise SemifError(
+            f"policy {policy.name!r} knows the option {shown(fewer[0])}, which is not offered; offer it"
+        )
+
+
+def _shortfalls(policy: "Policy", result: DecisionResult[Any]) -> Iterator[Shortfall]:
+    """The checks that the answer does not pass. A tie never does: which option came first must not matter."""
+    check_options(policy, result.probabilities)
+    wanted = policy.thresholds[max(result.probabilities, key=result.probabilities.__getitem__)]
+    if not result.probability >= wanted:
+        yield Shortfall(check="threshold", wanted=wanted, got=result.probability)
+    if not result.margin > 0:
+        yield Shortfall(check="tie", wanted=0.0, got=result.margin)
+    elif not result.margin >= policy.min_margin:
+        yield Shortfall(check="margin", wanted=policy.min_margin, got=result.margin)
+    least, mass = policy.min_allowed_token_mass, result.allowed_token_mass
+    if least is not None and (mass is None or not mass >= least):
+        yield Shortfall(check="allowed_token_mass", wanted=least, got=mass)
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """What would be the outcome if no veto forbids it."""
+
+    option: str
+    decided_by: DecidedBy
+    rule: str | None
+    reason: str
+
+
+def _settle(
+    policy: "Policy",
+    state: object,
+    decision: str | None,
+    answers: Sequence[Answer | NoAnswer],
+    proposal: _Proposal,
+) -> Outcome:
+    """The outcome that no veto forbids. An option that was forbidden does not come back."""
+    vetoed: list[str] = []
+    while proposal.option != PERSON and (found := _veto(policy, state, proposal.option)) is not None:
+        veto, verdict = found
+        vetoed.append(proposal.option)
+        person = isinstance(verdict, Unjudged) or veto.then in vetoed
+        why = f"{proposal.reason}; veto on {proposal.option}, {_told(veto, verdict)}"
+        proposal = _Proposal(PERSON if person else veto.then, "veto", veto.name, why)
+    return Outcome(
+        policy=policy.name,
+        policy_sha256=policy.sha256,
+        decision=decision,
+        option=None if proposal.option == PERSON else proposal.option,
+        decided_by=proposal.decided_by,
+        rule=proposal.rule,
+        vetoed=tuple(vetoed),
+        answers=tuple(answers),
+        reason=proposal.reason,
+    )
+
+
+def _veto(policy: "Policy", state: object, option: str) -> tuple[Veto, bool | Unjudged] | None:
+    """The first veto on the option that holds or cannot be judged."""
+    for veto in policy.vetoes:
+        if veto.option == option and (verdict := judge_all(veto.when, state, veto.name)) is not False:
+            return veto, verdict
+    return None
+
+
+def _told(rule: Rule | Veto, verdict: bool | Unjudged) -> str:
+    """Which rule, and what of it held, for people."""
+    if isinstance(verdict, Unjudged):
+        return f"{rule.name!r} cannot be judged: {verdict.reason}"
+    return f"{rule.name!r}: {' and '.join(map(told, rule.when)) or 'always'}"

@@ -1,0 +1,127 @@
+"""What came of a decision under a policy: for the program that acts, and for an audit log."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from semif.client.errors import DecisionError
+from semif.client.results import DecisionResult
+from semif_adapter.contract import WireModel
+
+DecidedBy = Literal["rule", "answer", "fallback", "veto"]
+Check = Literal["threshold", "margin", "allowed_token_mass", "tie"]
+
+
+class Shortfall(WireModel):
+    """A check that an answer did not pass."""
+
+    check: Check
+    wanted: float
+    """The least that passes; a tie wants more than 0."""
+    got: float | None
+    """None where the model tells no allowed token mass, as those of the text readout."""
+
+    def __str__(self) -> str:
+        """For people."""
+        if self.check == "tie":
+            return "two options are equally probable"
+        name = self.check.replace("_", " ").replace("threshold", "probability")
+        return f"{name} {'is not told' if self.got is None else f'{self.got:.4g}'}, {self.wanted:g} is wanted"
+
+
+class Answer(WireModel):
+    """What one endpoint's model said."""
+
+    kind: Literal["answer"] = "answer"
+    endpoint: str | None
+    """Its name in the policy; None for the one asked first."""
+    choice: str
+    """The id of the most probable option, the first of them where several are."""
+    probabilities: dict[str, float]
+    margin: float
+    allowed_token_mass: float | None
+    model: str
+    model_sha256: str
+    prompt_sha256: str
+    """Tells whoever has the request whether it was this one."""
+    shortfalls: tuple[Shortfall, ...]
+    """Empty where the answer passed."""
+
+    def __str__(self) -> str:
+        """For people: what was chosen, and what it lacks."""
+        lacks = "; ".join(map(str, self.shortfalls))
+        return f"{self.endpoint or 'the model'} chose {self.choice}, {lacks or 'which passes'}"
+
+
+class NoAnswer(WireModel):
+    """An endpoint that could not answer."""
+
+    kind: Literal["no_answer"] = "no_answer"
+    endpoint: str | None
+    error: str
+    """The type of the error, as in `semif.client.errors`."""
+    code: str | None
+    status: int | None
+    attempts: int
+
+    def __str__(self) -> str:
+        """For people."""
+        return f"{self.endpoint or 'the model'} gave no answer ({self.code or self.error})"
+
+
+class Outcome(WireModel):
+    """What to do, and why. Of the state it holds nothing but the rules' verdicts.
+
+    `model_dump_json()` is a line for an audit log."""
+
+    policy: str
+    policy_sha256: str | None
+    """Of the policy; None where functions take part, which it would not cover."""
+    decision: str | None
+    """The id of the decision, where it has one."""
+    option: str | None
+    """The id of the option to act on; None: a person decides."""
+    decided_by: DecidedBy
+    """A rule before the model, an answer that passed, the fallback without one, or a veto on any of these."""
+    rule: str | None
+    """The name of the rule or the veto that decided."""
+    vetoed: tuple[str, ...]
+    """The ids of the options that vetoes forbade."""
+    answers: tuple[Annotated[Answer | NoAnswer, Field(discriminator="kind")], ...]
+    """Who was asked, in this order; empty where a rule decided before."""
+    reason: str
+    """One line for people."""
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether a person has to decide."""
+        return self.option is None
+
+
+def answer_of(
+    endpoint: str | None, result: DecisionResult[object], shortfalls: tuple[Shortfall, ...]
+) -> Answer:
+    """The record of a model's answer."""
+    probabilities = dict(result.probabilities)
+    return Answer(
+        endpoint=endpoint,
+        choice=max(probabilities, key=probabilities.__getitem__),
+        probabilities=probabilities,
+        margin=result.margin,
+        allowed_token_mass=result.allowed_token_mass,
+        model=result.model.name,
+        model_sha256=result.model.sha256,
+        prompt_sha256=result.raw.prompt_sha256,
+        shortfalls=shortfalls,
+    )
+
+
+def no_answer_of(endpoint: str | None, error: DecisionError) -> NoAnswer:
+    """The record of an error, without its message, which may hold the server's words."""
+    return NoAnswer(
+        endpoint=endpoint,
+        error=type(error).__name__,
+        code=error.code,
+        status=error.status,
+        attempts=error.attempts,
+    )

@@ -1,0 +1,136 @@
+"""What can be wrong with a policy across its keys: unknown options, rules that can never decide."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from semif.errors import shown
+from semif.policy.reach import contradiction, covers
+from semif.policy.rules import PERSON, Fallback, Rule, Veto, When, told
+
+Place = tuple[str | int, ...]
+Found = Iterator[tuple[Place, str]]
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A policy's parts that are right by themselves, at their positions."""
+
+    options: tuple[str, ...]
+    rules: dict[int, Rule]
+    vetoes: dict[int, Veto]
+    fallback: Fallback | None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "Parts":
+        """Those of what a file or a caller gave; what is wrong by itself is told by its type."""
+        thresholds = given.get("thresholds")
+        return cls(
+            options=tuple(thresholds) if isinstance(thresholds, Mapping) else (),
+            rules=_valid(Rule, given.get("rules", ())),
+            vetoes=_valid(Veto, given.get("vetoes", ())),
+            fallback=_valid(Fallback, [given.get("fallback", Fallback())]).get(0),
+        )
+
+
+def problems_together(given: Mapping[str, Any]) -> Found:
+    """Place and wording of each, also where a key alone is wrong already."""
+    parts = Parts.of(given)
+    if PERSON in parts.options:
+        yield (
+            ("thresholds", PERSON),
+            f"no option may be called {PERSON!r}, which stands for a person; rename it",
+        )
+    yield from _name_problems(parts)
+    if parts.options:
+        yield from _option_problems(parts)
+    for key, rules in (("rules", parts.rules), ("vetoes", parts.vetoes)):
+        for position, rule in rules.items():
+            if (pair := contradiction(rule.when)) is not None:
+                yield (key, position, "when"), f"{told(pair[0])} and {told(pair[1])} never hold together"
+    yield from _order_problems(parts)
+    yield from _veto_problems(parts)
+
+
+def _name_problems(parts: Parts) -> Found:
+    seen: set[str] = set()
+    for key, rules in (("rules", parts.rules), ("vetoes", parts.vetoes)):
+        for position, rule in rules.items():
+            if rule.name in seen:
+                yield (key, position, "name"), f"{rule.name!r} is another rule's name; outcomes name the rule"
+            seen.add(rule.name)
+    endpoints = parts.fallback.endpoints if parts.fallback else ()
+    for position, endpoint in enumerate(endpoints):
+        if endpoint in endpoints[:position]:
+            yield ("fallback", "endpoints", position), f"{endpoint!r} is named twice, it is asked once"
+
+
+def _option_problems(parts: Parts) -> Found:
+    for place, option, *other in _options_named(parts):
+        known = dict.fromkeys((*parts.options, *other))
+        if option not in known:
+            yield place, f"{shown(option)} is no option with a threshold, known are {', '.join(known)}"
+
+
+def _options_named(parts: Parts) -> Iterator[tuple[Place, str] | tuple[Place, str, str]]:
+    for position, rule in parts.rules.items():
+        yield ("rules", position, "then"), rule.then, PERSON
+    for position, veto in parts.vetoes.items():
+        yield ("vetoes", position, "option"), veto.option
+        yield ("vetoes", position, "then"), veto.then, PERSON
+    if parts.fallback is not None:
+        yield ("fallback", "then"), parts.fallback.then, PERSON
+
+
+def _order_problems(parts: Parts) -> Found:
+    """Rules that an earlier one always forestalls."""
+    for key, rules in (("rules", parts.rules), ("vetoes", parts.vetoes)):
+        before: list[Rule | Veto] = []
+        for position, rule in rules.items():
+            first = next((other for other in before if _forestalls(other, rule)), None)
+            if first is not None:
+                yield (
+                    (key, position),
+                    f"{rule.name!r} can never decide: {first.name!r} before it holds whenever it does",
+                )
+            before.append(rule)
+
+
+def _forestalls(first: Rule | Veto, second: Rule | Veto) -> bool:
+    if isinstance(first, Veto) and isinstance(second, Veto) and first.option != second.option:
+        return False
+    return covers(first.when, second.when)
+
+
+def _veto_problems(parts: Parts) -> Found:
+    """Options that are given only where a veto forbids them."""
+    for position, rule in parts.rules.items():
+        yield from _always_vetoed(parts, ("rules", position, "then"), rule.then, rule.when)
+    for position, veto in parts.vetoes.items():
+        if veto.then == veto.option:
+            yield ("vetoes", position, "then"), f"{veto.then!r} is what it forbids; name another option"
+        else:
+            yield from _always_vetoed(parts, ("vetoes", position, "then"), veto.then, veto.when)
+    if parts.fallback is not None:
+        yield from _always_vetoed(parts, ("fallback", "then"), parts.fallback.then, ())
+
+
+def _always_vetoed(parts: Parts, place: Place, option: str, when: Sequence[When]) -> Found:
+    for veto in parts.vetoes.values():
+        if veto.option == option and covers(veto.when, when):
+            yield place, f"{option!r} can never be the outcome here: the veto {veto.name!r} forbids it"
+            return
+
+
+def _valid(model: type[M], given: object) -> dict[int, M]:
+    """The entries that are right, by position."""
+    right: dict[int, M] = {}
+    for position, entry in enumerate(given if isinstance(given, list | tuple) else ()):
+        try:
+            right[position] = model.model_validate(entry)
+        except ValidationError:
+            continue
+    return right
