@@ -11,6 +11,7 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdk_app.stacks.artifacts import ArtifactsStack
+from cdk_app.stacks.batch import BatchStack
 from cdk_app.stacks.endpoint import EndpointStack
 from semif.base_images import base_image
 from semif.environment import Environment, environment_names, load_environment
@@ -37,7 +38,8 @@ def build(*deployments: Deployment, app: App) -> None:
         if environment.preset is not None:
             ArtifactsStack(app, base_image=extended, environment=environment)
         if lock is not None:
-            EndpointStack(app, environment=environment, lock=lock)
+            stack = BatchStack if environment.endpoint.mode == "batch" else EndpointStack
+            stack(app, environment=environment, lock=lock)
 
 
 def compose(app: App) -> None:

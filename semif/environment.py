@@ -3,13 +3,14 @@
 All problems of a file are reported at once, each with its key, the value received and what is allowed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
+from semif.batch.rules import DEADLINE_SECONDS, GPU_DRIVER_WARNING, LOG_WARNING
 from semif.environment_problems import problems_together
 from semif.environment_tables import (
     AccountId,
@@ -120,7 +121,7 @@ class Environment(Table):
         """The adapter's settings in the container. On a GPU all layers go there unless the file says less.
 
         In asynchronous mode the deadline follows from the invocation timeout, and the queue has room for all
-        that is sent at once.
+        that is sent at once; in batch mode both are the most that is possible, unless the file has them.
         """
         fixed: dict[str, object] = {"endpoint_name": self.endpoint_name}
         if self.accelerator == "cuda" and self.adapter.gpu_layers == 0:
@@ -131,6 +132,9 @@ class Environment(Table):
             if "max_queued_tokens" not in self.adapter.model_fields_set:
                 longest = self.adapter.max_decisions * self.adapter.context_tokens
                 fixed["max_queued_tokens"] = min(self.concurrent_invocations * longest, MOST_QUEUED_TOKENS)
+        if self.endpoint.mode == "batch":
+            waiting = {"deadline_seconds": DEADLINE_SECONDS, "max_queued_tokens": MOST_QUEUED_TOKENS}
+            fixed |= {key: most for key, most in waiting.items() if key not in self.adapter.model_fields_set}
         return self.adapter.model_copy(update=fixed)
 
     @property
@@ -236,12 +240,19 @@ class Environment(Table):
         return (
             *(memory_warnings(need) if (need := self.memory_need) is not None else [UNKNOWN_SIZE]),
             *([LOG_OF_SAGEMAKER] if self.preset is None else []),
+            *(self._batch_warnings() if self.endpoint.mode == "batch" else []),
             *volume_warnings(
                 self.endpoint.instance_types,
                 volume_size_gb=self.endpoint.volume_size_gb,
                 encrypted=self.encryption is not None,
             ),
         )
+
+    def _batch_warnings(self) -> Iterator[str]:
+        if self.encryption is not None or "log_retention_days" in self.model_fields_set:
+            yield LOG_WARNING
+        if self.accelerator == "cuda":
+            yield GPU_DRIVER_WARNING
 
     @property
     def endpoint_name(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from semif.batch.rules import batch_problems
 from semif.environment_tables import DeploymentTable, ScalingTable
 from semif.errors import shown
 from semif.gguf_file import files_of_split
@@ -16,7 +17,7 @@ from semif.text_variables import text_problems
 from semif.updates import Strategy, update_problems
 from semif_adapter.settings import Settings
 
-FIXED_SETTINGS = ("model_dir", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name")
+FIXED_SETTINGS = ("model_dir", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name", "batch")
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
 _Keys = dict[str, tuple[str, ...]]
@@ -57,26 +58,39 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
             yield f"adapter.{key} is not a known key: the deployment fixes it"
     if "api_key" in adapter:
         yield "adapter.api_key is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
-    endpoint = _table(tables, "endpoint")
-    pool = _typed(endpoint, "instance_pool", list)
-    types = [item for item in pool if isinstance(item, str)] if pool is not None else None
-    placement = {
-        "instance_type": _typed(endpoint, "instance_type", str),
-        "instance_pool": types,
-        "provision_timeout_seconds": _typed(endpoint, "provision_timeout_seconds", int),
-        "inference_ami_version": _typed(endpoint, "inference_ami_version", str),
-    }
-    misread = any(placement[key] is None and key in endpoint for key in ("instance_type", "instance_pool"))
-    if endpoint and not misread:  # the table reports a wrong type; that neither is given would be untrue
-        yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
-    named_types = [*(types or ()), *filter(None, [placement["instance_type"]])]
+    yield from _placement_problems(tables)
+    named_types = _named_types(_table(tables, "endpoint"))
     yield from _gpu_layer_problems(adapter, named_types)
+    if _table(tables, "endpoint").get("mode") == "batch":
+        yield from batch_problems(tables)
+        return
     yield from _useless_keys(tables)
     yield from _async_problems(tables)
     yield from _scaling_problems(tables, named_types)
     yield from _update_problems(tables)
     if "alarms" in tables and tables.get("kind") == "decision" and adapter.get("metrics") == "off":
         yield "alarms: adapter.metrics = 'off' leaves them without the adapter's figures; remove one of them"
+
+
+def _placement_problems(tables: Mapping[str, Any]) -> Iterator[str]:
+    endpoint = _table(tables, "endpoint")
+    pool = _typed(endpoint, "instance_pool", list)
+    placement = {
+        "instance_type": _typed(endpoint, "instance_type", str),
+        "instance_pool": [item for item in pool if isinstance(item, str)] if pool is not None else None,
+        "provision_timeout_seconds": _typed(endpoint, "provision_timeout_seconds", int),
+        "inference_ami_version": _typed(endpoint, "inference_ami_version", str),
+    }
+    misread = any(placement[key] is None and key in endpoint for key in ("instance_type", "instance_pool"))
+    of_variant = endpoint and endpoint.get("mode") != "batch"  # a transform job has rules of its own
+    if of_variant and not misread:  # the table reports a wrong type; that neither is given would be untrue
+        yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
+
+
+def _named_types(endpoint: Mapping[str, Any]) -> list[str]:
+    pool = _typed(endpoint, "instance_pool", list) or ()
+    one = _typed(endpoint, "instance_type", str)
+    return [*(item for item in pool if isinstance(item, str)), *filter(None, [one])]
 
 
 def _useless_keys(tables: Mapping[str, Any]) -> Iterator[str]:

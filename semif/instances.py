@@ -44,6 +44,8 @@ class InstanceType:
     """Of all its GPUs together."""
     local_disk_gb: int
     """NVMe disks of its own; 0: it has none and takes a volume."""
+    transforms: bool
+    """Whether Batch Transform offers it."""
 
     @property
     def family(self) -> str:
@@ -81,6 +83,7 @@ def instance_types() -> dict[str, InstanceType]:
             gpus=int(row["gpus"]),
             gpu_memory_bytes=int(row["gpu_memory_mib"]) * _MIB,
             local_disk_gb=int(row["local_disk_gb"]),
+            transforms=row["transform"] == "1",
         )
         for row in rows
     )

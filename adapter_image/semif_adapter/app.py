@@ -27,16 +27,17 @@ from semif_adapter.errors import (
     NotFoundError,
 )
 from semif_adapter.intake import Intake, Work
-from semif_adapter.media_type import check_media_type
+from semif_adapter.media_type import JSON, check_media_type
 from semif_adapter.openapi import openapi
 from semif_adapter.parse import form_of, parse_decisions, read_document
-from semif_adapter.replies import SYSTEM_ONE, error_reply, model_reply
+from semif_adapter.replies import SYSTEM_ONE, error_reply, json_reply, model_reply
 from semif_adapter.scoring import ScoringEngine
 from semif_adapter.settings import Settings
 from semif_adapter.systemone.answers import to_response
 from semif_adapter.systemone.routes import system_one_routes, system_one_work
 from semif_adapter.systemone.types import SystemOneInvocation
 from semif_adapter.telemetry import Telemetry
+from semif_adapter.transform import JSON_LINES, execution_parameters, only_line, refusals_as_answers
 from semif_adapter.worker import Worker
 
 PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -73,12 +74,15 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
     async def show_openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
 
+    async def show_execution_parameters(_: Request) -> Response:
+        return json_reply(200, execution_parameters(settings))
+
     async def invocations(request: Request) -> Response:
         check_key(request, settings.api_key)
-        check_media_type(request)
+        media_type = check_media_type(request, (JSON, JSON_LINES))
 
         def read(body: bytes) -> Work[DecisionRequest | DecisionsRequest | SystemOneInvocation]:
-            document = read_document(body)
+            document = read_document(only_line(body) if media_type == JSON_LINES else body)
             form = form_of(document)
             if form == "questions":
                 request.scope[SYSTEM_ONE] = True
@@ -97,7 +101,12 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
 
     routes = [
         Route("/ping", ping, methods=["GET"]),
-        Route("/invocations", invocations, methods=["POST"]),
+        Route(
+            "/invocations",
+            refusals_as_answers(invocations) if settings.batch else invocations,
+            methods=["POST"],
+        ),
+        Route("/execution-parameters", show_execution_parameters, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
         Route("/openapi.json", show_openapi, methods=["GET"]),
         *system_one_routes(settings, worker, intake),

@@ -16,6 +16,7 @@ from semif_adapter.errors import (
     BodyTooLargeError,
     DeadlineError,
     DrainingError,
+    EngineError,
     InvalidRequestError,
     RequestTimeoutError,
 )
@@ -99,12 +100,21 @@ class Intake:
         record.decisions = len(work.questions)
         record.options = sum(len(question.options) for question in work.questions)
         try:
-            answer = await self._worker.score(prepared, place)
+            answer = await self._score(prepared, place)
         finally:
             if place.tokens:
                 record.queue_seconds, record.score_seconds = place.queue_seconds, place.score_seconds
         _note(record, answer)
         return work.request, answer
+
+    async def _score(self, prepared: Prepared, place: Place) -> Answer:
+        try:
+            return await self._worker.score(prepared, place)
+        except EngineError:
+            if not self._settings.batch:
+                raise
+        # Nobody asks a line of a transform job again that has its error object for an answer.
+        return await self._worker.score(prepared, place)
 
     def _prepare(
         self, body: bytes, encoding: str, read: Callable[[bytes], Work[Parsed]]

@@ -106,6 +106,7 @@ def openapi(settings: Settings) -> bytes:
             "/invocations": {
                 "post": {
                     "summary": "Score one decision, several about one state, or System One's questions",
+                    "description": "A body of application/jsonlines is taken too, if it is one line.",
                     "requestBody": _body(
                         DecisionRequest, DecisionsRequest, SystemOneInvocation, examples=tuple(EXAMPLES)
                     ),
@@ -116,6 +117,14 @@ def openapi(settings: Settings) -> bytes:
                     )
                     | _refusals(InvalidRequestBody, (422,)),
                     **secured,
+                }
+            },
+            "/execution-parameters": {
+                "get": {
+                    "summary": "How a SageMaker transform job should send its lines",
+                    "responses": _replies(
+                        {"application/json": {"schema": {"type": "object"}}}, ErrorBody, (431,)
+                    ),
                 }
             },
             "/v1/systemone": {

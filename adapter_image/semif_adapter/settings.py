@@ -15,6 +15,9 @@ from semif_adapter.contract import Layout, Readout
 from semif_adapter.errors import StartupError
 
 PREFIX = "SEMIF_"
+TRANSFORM_VARIABLE = "SAGEMAKER_BATCH"
+"""SageMaker sets it to true in the containers of transform jobs ("Custom Inference Code with Batch
+Transform" in its developer guide)."""
 SECRET = frozenset({"api_key"})
 """Settings whose value no message may show."""
 
@@ -86,6 +89,11 @@ class Settings(BaseModel):
         description="longest step of the engine before /ping fails; "
         "unset: four times what its largest forward pass takes, at least 30",
     )
+    batch: bool = Field(
+        False,
+        description="in the container of a transform job, where SAGEMAKER_BATCH sets it: refusals that would "
+        "come again are answers with status 200",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="lowest level of log lines"
     )
@@ -116,7 +124,7 @@ class Settings(BaseModel):
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read `SEMIF_*` from `environ`; an empty value counts as unset.
+        """Read `SEMIF_*` from `environ`, and whether this is a transform job; an empty value counts as unset.
 
         Raises StartupError with one line that names every wrong or unknown variable.
         """
@@ -125,6 +133,8 @@ class Settings(BaseModel):
             for name, value in environ.items()
             if name.startswith(PREFIX) and value != ""
         }
+        if environ.get(TRANSFORM_VARIABLE) == "true":
+            given.setdefault("batch", "true")
         try:
             return cls.model_validate(given)
         except ValidationError as error:

@@ -36,13 +36,14 @@ class ArtifactsStack(EnvironmentStack):
         bucket = ModelBucket(self, "ModelBucket", encryption_key=key, removal_policy=removal_policy)
         model_build = ModelBuild(self, "ModelBuild", bucket=bucket, encryption_key=key)
         # Here, and not beside the endpoint: a rolled back Endpoint stack would take the reason along.
-        EndpointLog(
-            self,
-            "EndpointLog",
-            encryption_key=key,
-            endpoint_name=environment.endpoint_name,
-            retention_days=environment.log_retention_days,
-        )
+        if environment.endpoint.mode != "batch":  # transform jobs write to a group that all of them share
+            EndpointLog(
+                self,
+                "EndpointLog",
+                encryption_key=key,
+                endpoint_name=environment.endpoint_name,
+                retention_days=environment.log_retention_days,
+            )
         CfnOutput(self, "BucketName", value=bucket.bucket.bucket_name)
         CfnOutput(self, "ModelProjectName", value=model_build.project_name)
         if base_image is None:

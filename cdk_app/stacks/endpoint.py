@@ -1,19 +1,15 @@
-"""The stack with what answers: role, model and endpoint, how it scales, and what watches it."""
+"""The stack with what answers callers: the endpoint of the model, how it scales, and what watches it."""
 
 from collections.abc import Sequence
 
-from aws_cdk import Annotations, CfnOutput, RemovalPolicy
-from aws_cdk import aws_ec2 as ec2
+from aws_cdk import CfnOutput, RemovalPolicy
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from cdk_app.stacks.environment_stack import EnvironmentStack
+from cdk_app.stacks.model_stack import ModelStack
 from semif.environment import Environment
-from semif.environment_tables import NetworkTable
-from semif.lock import TEMPLATE_METADATA, Lock
-from semif.locked_model import HubModel
-from semif.pins import ImageRef
+from semif.lock import Lock
 from semif_constructs.alarm_topic import AlarmTopic
 from semif_constructs.async_inference import AsyncInference
 from semif_constructs.backlog_scaling import BacklogScaling
@@ -22,47 +18,24 @@ from semif_constructs.endpoint_dashboard import EndpointDashboard
 from semif_constructs.endpoint_metrics import EndpointMetrics
 from semif_constructs.model_endpoint import ModelEndpoint
 from semif_constructs.request_alarms import RequestAlarms
-from semif_constructs.served_model import ServedModel
 from semif_constructs.update_policy import deployment_config
 from semif_constructs.variant_scaling import VariantScaling
 
 
-class EndpointStack(EnvironmentStack):
-    """`Semif-NAME-Endpoint`. Image and model are plain values from the lock, nothing is imported.
-
-    The stack belongs to the lock's account and region, where image and archive are, even where the
-    environment leaves them open: the CDK then refuses credentials of another account.
-    """
+class EndpointStack(ModelStack):
+    """`Semif-NAME-Endpoint` of an environment that has an endpoint."""
 
     def __init__(self, scope: Construct, *, environment: Environment, lock: Lock) -> None:
         """Compose the stack from a lock that was checked against `environment`."""
         super().__init__(
             scope,
-            environment.endpoint_stack,
-            account=lock.account,
             description=f"the endpoint {environment.endpoint_name}",
             environment=environment,
-            region=lock.region,
+            lock=lock,
         )
-        self.template_options.metadata = {TEMPLATE_METADATA: lock.content()}
         topics = self._topics(environment)
         request_alarms = self._request_alarms(environment, topics)
-        # The same ids for both kinds: an environment that changes its kind keeps its endpoint.
-        pinned = lock.model
-        in_s3 = None if isinstance(pinned, HubModel) else pinned
-        model = ServedModel(
-            self,
-            "Model",
-            encryption_key=self.encryption_key,
-            endpoint_name=environment.endpoint_name,
-            environment=environment.container_variables,
-            image=ImageRef.parse(lock.image_uri),
-            model_bucket_name=in_s3.bucket if in_s3 is not None else None,
-            model_key=in_s3.key if in_s3 is not None else None,
-            network_isolation=environment.endpoint.network_isolation,
-            security_groups=self._security_groups(environment.network),
-            subnets=self._subnets(environment.network),
-        )
+        model = self.model
         if request_alarms is not None and environment.deployment is not None:
             request_alarms.grant_describe(model.role)
         table = environment.endpoint
@@ -100,7 +73,6 @@ class EndpointStack(EnvironmentStack):
         )
         CfnOutput(self, "EndpointName", value=endpoint.endpoint_name)
         CfnOutput(self, "EndpointArn", value=endpoint.endpoint_arn)
-        CfnOutput(self, "ModelName", value=model.model_name)
 
     def _topics(self, environment: Environment) -> Sequence[sns.ITopic]:
         """The topic that the alarms tell: the file's, or one of the stack's own."""
@@ -220,42 +192,3 @@ class EndpointStack(EnvironmentStack):
             scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,
             scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
         )
-
-    def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
-        """The subnets by their ids; nothing is looked up."""
-        subnets = []
-        for number, subnet_id in enumerate(network.subnet_ids if network is not None else [], start=1):
-            subnet = ec2.Subnet.from_subnet_id(self, f"Subnet{number}", subnet_id)
-            Annotations.of(subnet).acknowledge_warning(
-                "@aws-cdk/aws-ec2:noSubnetRouteTableId", "no route is made here"
-            )
-            subnets.append(subnet)
-        return subnets
-
-    def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:
-        """The groups by their ids, or one that lets nothing in, and HTTPS out: the archive comes from S3."""
-        if network is None:
-            return []
-        ids = network.security_group_ids or [self._own_security_group(network.vpc_id)]
-        return [
-            ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
-            for number, group_id in enumerate(ids, start=1)
-        ]
-
-    def _own_security_group(self, vpc_id: str) -> str:
-        group = ec2.CfnSecurityGroup(
-            self,
-            "SecurityGroup",
-            group_description="Semif endpoint: nothing in, HTTPS out",
-            security_group_egress=[
-                ec2.CfnSecurityGroup.EgressProperty(
-                    cidr_ip="0.0.0.0/0",
-                    description="S3, for the model archive",
-                    from_port=443,
-                    ip_protocol="tcp",
-                    to_port=443,
-                )
-            ],
-            vpc_id=vpc_id,
-        )
-        return group.attr_group_id

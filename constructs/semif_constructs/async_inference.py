@@ -1,15 +1,15 @@
 """What an asynchronous endpoint has beside the others: a bucket for requests and answers, and two topics."""
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from semif.submission.places import ANSWERS, FAILURES, REQUESTS
-from semif_constructs.findings import acknowledge, acknowledge_wildcard
+from semif_constructs.expiring_bucket import ExpiringBucket
+from semif_constructs.findings import acknowledge_wildcard
 
 _Config = sagemaker.CfnEndpointConfig
 
@@ -44,7 +44,13 @@ class AsyncInference(Construct):
         super().__init__(scope, construct_id)
         self._concurrent_invocations = concurrent_invocations_per_instance
         self._encryption_key = encryption_key
-        self.bucket = self._bucket(expiry_days, removal_policy)
+        self.bucket = ExpiringBucket(
+            self,
+            "Bucket",
+            encryption_key=encryption_key,
+            expiry_days=expiry_days,
+            removal_policy=removal_policy,
+        )
         self.success_topic = success_topic or self._topic("SuccessTopic")
         self.error_topic = error_topic or self._topic("ErrorTopic")
 
@@ -127,31 +133,3 @@ class AsyncInference(Construct):
 
     def _topic(self, construct_id: str) -> sns.Topic:
         return sns.Topic(self, construct_id, enforce_ssl=True, master_key=self._encryption_key)
-
-    def _bucket(self, expiry_days: int, removal_policy: RemovalPolicy) -> s3.Bucket:
-        encrypted = self._encryption_key is not None
-        made = s3.Bucket(
-            self,
-            "Bucket",
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            bucket_key_enabled=encrypted or None,
-            encryption=s3.BucketEncryption.KMS if encrypted else s3.BucketEncryption.S3_MANAGED,
-            encryption_key=self._encryption_key,
-            enforce_ssl=True,
-            lifecycle_rules=[
-                s3.LifecycleRule(
-                    abort_incomplete_multipart_upload_after=Duration.days(2),
-                    expiration=Duration.days(expiry_days),
-                )
-            ],
-            minimum_tls_version=1.2,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            removal_policy=removal_policy,
-        )
-        acknowledge(
-            made,
-            "AwsSolutions-S1",
-            "requests and answers pass through and are deleted after days; server access logs would need a "
-            "second bucket, and CloudTrail's data events say the same where they are wanted",
-        )
-        return made

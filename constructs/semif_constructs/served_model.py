@@ -12,7 +12,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import SemifError
-from semif.log_group import log_group
+from semif.log_group import ENDPOINT_LOGS, TRANSFORM_LOG_GROUP, log_group
 from semif.pins import ImageRef
 from semif_constructs.findings import acknowledge_wildcard
 from semif_constructs.image_access import PULL_ACTIONS, repository_arn
@@ -41,6 +41,7 @@ class ServedModel(Construct):
         role: iam.IRole | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         subnets: Sequence[ec2.ISubnet] = (),
+        transform_jobs: bool = False,
     ) -> None:
         """Make the Model, and its role where there is none.
 
@@ -48,6 +49,7 @@ class ServedModel(Construct):
         a slash; `encryption_key` is what the bucket encrypts them with. Without bucket and key,
         `network_isolation` must be False: the container downloads its model.
         `endpoint_name` is the one endpoint that will use the Model: the role may write that endpoint's log.
+        With `transform_jobs` it may write theirs instead, which all of an account share.
         `environment` holds the container's variables. `role` can be assumed by SageMaker and is given what
         the Model needs. `subnets` (two or more, in different availability zones, with a way to S3) and
         `security_groups` place the network interfaces; without them SageMaker's own network is used.
@@ -70,7 +72,10 @@ class ServedModel(Construct):
                 "a container has either model data (model_bucket_name and model_key) and no network, or a "
                 "network (network_isolation=False) and no model data"
             )
-        policies = [self._access_to_image_and_log(endpoint_name, image_arn)]
+        if transform_jobs:
+            policies = [self._access_to_image_and_log(TRANSFORM_LOG_GROUP, TRANSFORM_LOG_GROUP, image_arn)]
+        else:
+            policies = [self._access_to_image_and_log(log_group(endpoint_name), ENDPOINT_LOGS, image_arn)]
         data: dict[str, Any] = {}
         if model_bucket_name is not None and model_key is not None:
             policies.append(self._access_to_data(model_bucket_name, model_key, encryption_key))
@@ -108,12 +113,10 @@ class ServedModel(Construct):
             description=f"hosts the endpoint {endpoint_name}",
         )
 
-    def _access_to_image_and_log(self, endpoint_name: str, image_arn: str) -> iam.Policy:
+    def _access_to_image_and_log(self, log: str, namespace: str, image_arn: str) -> iam.Policy:
         stack = Stack.of(self)
         # SageMaker writes the log with this role, and makes its group where there is none.
-        group = (
-            f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:{log_group(endpoint_name)}"
-        )
+        group = f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:{log}"
         streams = f"{group}:log-stream:*"
         policy = iam.Policy(
             self,
@@ -134,11 +137,7 @@ class ServedModel(Construct):
                 iam.PolicyStatement(
                     actions=["cloudwatch:PutMetricData"],
                     resources=["*"],
-                    conditions={
-                        "StringEquals": {
-                            "cloudwatch:namespace": ["AWS/SageMaker", "/aws/sagemaker/Endpoints"]
-                        }
-                    },
+                    conditions={"StringEquals": {"cloudwatch:namespace": ["AWS/SageMaker", namespace]}},
                 ),
             ],
         )

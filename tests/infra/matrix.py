@@ -125,12 +125,27 @@ def environment_file(case: dict[str, Any]) -> str:
     return "".join(parts)
 
 
+BATCH = {
+    "batch": 'initial_instance_count = 3\ninstance_type = "ml.c6i.xlarge"',
+    "batch-cuda": f'instance_type = "ml.g6.xlarge"\n{NETWORKS["groups"]}{ENCRYPTION}',
+}
+"""Environments of mode batch, which most settings of the others do not go with: their place and the rest."""
+
+
+def batch_file(place: str) -> str:
+    """The text of a file of mode batch."""
+    head = f'kind = "decision"\nremoval = "retain"\npermissions_boundary = "{BOUNDARY}"\n'
+    return f'{head}[model]\npreset = "embedded"\n[endpoint]\nmode = "batch"\n{place}\n'
+
+
 def write_project(folder: Path, root: Path) -> Path:
     """A project with these environments, the presets of `root` and its base images, Graviton's pinned too."""
     shutil.copytree(root / "models", folder / "models")
     (folder / "environments").mkdir()
     for name, case in cases().items():
         (folder / "environments" / f"{name}.toml").write_text(environment_file(case))
+    for name, place in BATCH.items():
+        (folder / "environments" / f"{name}.toml").write_text(batch_file(place))
     images = (root / "adapter_image" / "dlc.toml").read_text()
     (folder / "adapter_image").mkdir()
     # Nobody pinned the Graviton image yet: any digest shows what a synthesis with one gives.

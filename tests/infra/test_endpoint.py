@@ -89,6 +89,8 @@ def test_the_model_waits_for_all_policies_of_its_role(endpoint: Template) -> Non
 
 def test_only_the_endpoint_has_a_name(endpoint: Template, environment: Environment) -> None:
     assert "ModelName" not in only(endpoint, "AWS::SageMaker::Model")["Properties"]
+    if environment.endpoint.mode == "batch":
+        return
     assert "EndpointConfigName" not in only(endpoint, "AWS::SageMaker::EndpointConfig")["Properties"]
     (config_id,) = endpoint.find_resources("AWS::SageMaker::EndpointConfig")
     properties = only(endpoint, "AWS::SageMaker::Endpoint")["Properties"]
@@ -99,6 +101,8 @@ def test_only_the_endpoint_has_a_name(endpoint: Template, environment: Environme
 
 
 def test_the_variant_is_bounded_and_routed(endpoint: Template, environment: Environment) -> None:
+    if environment.endpoint.mode == "batch":
+        return
     variant = variant_of(endpoint)
     table = environment.endpoint
     assert variant["ContainerStartupHealthCheckTimeoutInSeconds"] == environment.startup_timeout_seconds

@@ -40,6 +40,7 @@ def test_the_sizes_are_ec2s() -> None:
             gpus=sum(gpu["Count"] for gpu in gpus.get("Gpus", ())),
             gpu_memory_bytes=gpus.get("TotalGpuMemoryInMiB", 0) << 20,
             local_disk_gb=disks["TotalSizeInGB"],
+            transforms=name in SERVICE.shape_for("TransformInstanceType").enum,
         )
         assert {gpu["Manufacturer"] for gpu in gpus.get("Gpus", ())} <= {"NVIDIA"}
 

@@ -10,7 +10,8 @@ import pytest
 from semif.environment import environment_names
 
 Templates = dict[str, Any]
-CASES = runpy.run_path(str(Path(__file__).with_name("matrix.py")))["cases"]()
+MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
+CASES, BATCH = MATRIX["cases"](), MATRIX["BATCH"]
 
 ANY_RESOURCE = {
     "ecr:GetAuthorizationToken": "the token of a registry has no resource",
@@ -25,6 +26,7 @@ ENDINGS_IN_A_WILDCARD = (
     *("/files/*", "/images/*", "/models/*", "/sources/*"),
     *("/requests/*", "/answers/*", "/failures/*"),
     *(":log-stream:*", ":network-interface/*"),
+    *("/lines/*", "/answers/*"),
 )
 
 
@@ -55,7 +57,7 @@ def flat(resource: Any) -> str:
 @pytest.fixture(
     params=[
         (fixture, name, stack)
-        for fixture, names in (("templates", environment_names()), ("matrix", CASES))
+        for fixture, names in (("templates", environment_names()), ("matrix", [*CASES, *BATCH]))
         for name in names
         for stack in ("Artifacts", "Endpoint")
     ],

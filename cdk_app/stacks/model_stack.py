@@ -1,0 +1,93 @@
+"""What the stacks that serve a model have in common: the Model with its role, placed in the network."""
+
+from collections.abc import Sequence
+
+from aws_cdk import Annotations, CfnOutput
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from cdk_app.stacks.environment_stack import EnvironmentStack
+from semif.environment import Environment
+from semif.environment_tables import NetworkTable
+from semif.lock import TEMPLATE_METADATA, Lock
+from semif.locked_model import HubModel
+from semif.pins import ImageRef
+from semif_constructs.served_model import ServedModel
+
+
+class ModelStack(EnvironmentStack):
+    """`Semif-NAME-Endpoint`. Image and model are plain values from the lock, nothing is imported.
+
+    The stack belongs to the lock's account and region, where image and archive are, even where the
+    environment leaves them open: the CDK then refuses credentials of another account. It carries the lock in
+    its metadata.
+    """
+
+    def __init__(self, scope: Construct, *, description: str, environment: Environment, lock: Lock) -> None:
+        """Make the Model of a lock that was checked against `environment`."""
+        super().__init__(
+            scope,
+            environment.endpoint_stack,
+            account=lock.account,
+            description=description,
+            environment=environment,
+            region=lock.region,
+        )
+        self.template_options.metadata = {TEMPLATE_METADATA: lock.content()}
+        # The same ids for both kinds: an environment that changes its kind keeps its endpoint.
+        pinned = lock.model
+        in_s3 = None if isinstance(pinned, HubModel) else pinned
+        self.model = ServedModel(
+            self,
+            "Model",
+            encryption_key=self.encryption_key,
+            endpoint_name=environment.endpoint_name,
+            environment=environment.container_variables,
+            image=ImageRef.parse(lock.image_uri),
+            model_bucket_name=in_s3.bucket if in_s3 is not None else None,
+            model_key=in_s3.key if in_s3 is not None else None,
+            network_isolation=environment.endpoint.network_isolation,
+            security_groups=self._security_groups(environment.network),
+            subnets=self._subnets(environment.network),
+            transform_jobs=environment.endpoint.mode == "batch",
+        )
+        CfnOutput(self, "ModelName", value=self.model.model_name)
+
+    def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
+        """The subnets by their ids; nothing is looked up."""
+        subnets = []
+        for number, subnet_id in enumerate(network.subnet_ids if network is not None else [], start=1):
+            subnet = ec2.Subnet.from_subnet_id(self, f"Subnet{number}", subnet_id)
+            Annotations.of(subnet).acknowledge_warning(
+                "@aws-cdk/aws-ec2:noSubnetRouteTableId", "no route is made here"
+            )
+            subnets.append(subnet)
+        return subnets
+
+    def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:
+        """The groups by their ids, or one that lets nothing in, and HTTPS out: the archive comes from S3."""
+        if network is None:
+            return []
+        ids = network.security_group_ids or [self._own_security_group(network.vpc_id)]
+        return [
+            ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
+            for number, group_id in enumerate(ids, start=1)
+        ]
+
+    def _own_security_group(self, vpc_id: str) -> str:
+        group = ec2.CfnSecurityGroup(
+            self,
+            "SecurityGroup",
+            group_description="Semif endpoint: nothing in, HTTPS out",
+            security_group_egress=[
+                ec2.CfnSecurityGroup.EgressProperty(
+                    cidr_ip="0.0.0.0/0",
+                    description="S3, for the model archive",
+                    from_port=443,
+                    ip_protocol="tcp",
+                    to_port=443,
+                )
+            ],
+            vpc_id=vpc_id,
+        )
+        return group.attr_group_id

@@ -1,0 +1,1 @@
+"""Files of decisions through SageMaker's Batch Transform: environments of mode batch, and `semif batch`."""
