@@ -81,10 +81,11 @@ def test_the_container_has_no_network_and_no_hub(endpoint: Template) -> None:
     assert not [key for key in model["PrimaryContainer"].get("Environment", {}) if "HF" in key]
 
 
-def test_the_model_waits_for_all_policies_of_its_role(endpoint: Template) -> None:
-    assert set(endpoint.find_resources("AWS::IAM::Policy")) <= set(
-        only(endpoint, "AWS::SageMaker::Model")["DependsOn"]
-    )
+def test_the_model_or_its_configuration_waits_for_all_policies_of_its_role(endpoint: Template) -> None:
+    waiting = [*endpoint.find_resources("AWS::SageMaker::EndpointConfig").values()]
+    waiting.append(only(endpoint, "AWS::SageMaker::Model"))
+    awaited = {name for resource in waiting for name in resource.get("DependsOn", [])}
+    assert set(endpoint.find_resources("AWS::IAM::Policy")) <= awaited
 
 
 def test_only_the_endpoint_has_a_name(endpoint: Template, environment: Environment) -> None:
@@ -109,7 +110,8 @@ def test_the_variant_is_bounded_and_routed(endpoint: Template, environment: Envi
     assert variant["ModelDataDownloadTimeoutInSeconds"] == environment.model_download_timeout_seconds
     assert 60 <= environment.startup_timeout_seconds <= environment.model_download_timeout_seconds <= 3600
     assert variant["InitialInstanceCount"] == table.initial_instance_count
-    assert variant["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    routing = None if table.mode == "async" else {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    assert variant.get("RoutingConfig") == routing
     assert "VolumeSizeInGB" not in variant
 
 
