@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 NODE_MAJOR_NEEDED := 22
 
-.PHONY: help system-deps image-test setup demo test lint format synth serve bench fuzz load lock clean
+.PHONY: help system-deps image-test setup demo test lint format synth serve bench fuzz load reference lock clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=
 
 load: setup ## Load a real adapter with 64 connections for ten minutes (SECONDS=60 for a short run).
 	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.load
+
+reference: setup ## Write docs/reference.md from the types.
+	@$(BIN)/python -m docs.reference
 
 lock: setup ## Resolve the hash-locked requirements anew.
 	@$(BIN)/python -m pip install --quiet uv

@@ -6,6 +6,8 @@ It says what one key can say alone. What holds across keys is for `semif env che
 import json
 from typing import Any
 
+from pydantic import BaseModel
+
 from semif.environment import Environment
 from semif.environment_problems import FIXED_SETTINGS
 from semif.instances import instance_types
@@ -19,8 +21,7 @@ SCHEMA_FILE = "environment.schema.json"
 
 def environment_schema() -> dict[str, Any]:
     """The schema, without references: every table stands where it is used."""
-    generated = Environment.model_json_schema()
-    schema = _plain(generated, generated.pop("$defs"))
+    schema = plain_schema(Environment)
     properties = schema["properties"]
     del properties["name"]  # the file's name
     schema["required"].remove("name")
@@ -65,6 +66,13 @@ def environment_schema() -> dict[str, Any]:
 def schema_text() -> str:
     """The schema as the file holds it."""
     return json.dumps(environment_schema(), indent=2) + "\n"
+
+
+def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The schema of `model` with every table where it is used, as TOML can have it."""
+    generated = model.model_json_schema()
+    schema: dict[str, Any] = _plain(generated, generated.pop("$defs", {}))
+    return schema
 
 
 def _plain(node: Any, tables: dict[str, Any]) -> Any:

@@ -128,7 +128,7 @@ REVISION_REQUIRED = ("hf", "pypi")
 class ModelPin(BaseModel):
     """One GGUF that cannot change: where it is, and the size and hash that decide whether it is the one."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     source: Annotated[str, Field(max_length=1024)]
     """`hf://owner/repository`, `pypi://package`, `s3://bucket/key` or `file:path` (from the project)."""
@@ -137,7 +137,9 @@ class ModelPin(BaseModel):
     file: MemberName
     """Name of the file at its source (hf, pypi) and in the model archive."""
     bytes: Annotated[int, Field(gt=0, le=1 << 40)]
+    """Its size."""
     sha256: Sha256
+    """SHA-256 of its bytes."""
     parts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)], ...] = ()
     """Packages (pypi only, all of version `revision`) that hold the file in pieces, in order."""
 

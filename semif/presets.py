@@ -21,13 +21,16 @@ Line = Annotated[str, StringConstraints(pattern=r"^\S[^\n]*$", max_length=300)]
 class Preset(BaseModel):
     """One model as the project knows it: which bytes, under which licence, and how it is asked."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     name: PresetName
     """The TOML file's name without its ending."""
     description: Line
+    """What it is and what for, in one line."""
     license: Line
+    """The name of the model's licence, or where it stands."""
     quantization: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]+$", max_length=20)]
+    """The GGUF's file type, such as Q4_K_M."""
     model: ModelPin
     prompt: PromptSpec
     context_bytes_per_token: Annotated[int, Field(ge=1, le=16_777_216)] | None = None

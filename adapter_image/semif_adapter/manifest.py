@@ -19,38 +19,51 @@ MemberName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._
 
 
 class PromptSpec(BaseModel):
-    """How a model is asked. `template` "chat" renders the GGUF's own chat template, "plain" ours."""
+    """How a model is asked."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     readout: Readout
+    """What is scored behind the prompt: the letters of the listed options, or the options' own words."""
     template: Literal["chat", "plain"] = "chat"
+    """The GGUF's own chat template, or ours for models that have none."""
 
 
 class Member(BaseModel):
     """One file of the archive, at its root."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     file: MemberName
+    """Its name in the archive."""
     role: Literal["gguf", "calibration"]
+    """What it is: the model, of which there is one, or its temperatures."""
     bytes: Annotated[int, Field(gt=0)]
+    """Its size."""
     sha256: Sha256
+    """SHA-256 of its bytes; another file stops the start."""
 
 
 class ModelManifest(BaseModel):
     """Everything that makes the model what it is."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True
+    )
 
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
+    """The form of this file."""
     preset: str
+    """The preset that it was packed from."""
     source: str
     """Where the GGUF came from, as a URI without machine-local parts (`hf://owner/repo`, `pypi://name`)."""
     revision: str | None
+    """Commit, version or object version at the source."""
     quantization: str
+    """The GGUF's file type, such as Q4_K_M."""
     prompt: PromptSpec
     members: Annotated[tuple[Member, ...], Field(min_length=1)]
+    """Every file of the archive but this one."""
 
     @model_validator(mode="after")
     def _one_model(self) -> "ModelManifest":

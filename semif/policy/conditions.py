@@ -49,6 +49,7 @@ class Condition(WireModel):
     look for the field in a list of those; `contains` and `lacks` look in the field, a text or a list;
     `present` and `absent` take no value, null counts as absent. Case matters."""
     value: Value | None = None
+    """What the field is compared with: a text, a number, true or false, or a list of those."""
 
     @field_validator("value", mode="plain")
     @classmethod

@@ -42,6 +42,7 @@ class Rule(WireModel):
     """Decides before the model, which then is not asked: the first rule that holds."""
 
     name: Name
+    """What the outcome calls it."""
     when: Conditions
     """All of them must hold. In code a function of the state may stand in place of a condition."""
     then: Identifier
@@ -59,6 +60,7 @@ class Veto(WireModel):
     """Forbids an option, whoever gave it: the model, a rule, or the fallback."""
 
     name: Name
+    """What the outcome calls it."""
     option: Identifier
     """What is forbidden."""
     when: Conditions = ()

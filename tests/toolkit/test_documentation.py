@@ -1,0 +1,108 @@
+"""What the pages name is there: commands with their options, targets, modules, links, pictures, settings."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from docs.reference import PAGE, reference
+from semif.cli import main
+from tests.pages import PAGES, ROOT, commands
+
+NAMES = {
+    "ENV": "demo", "NAME": "demo", "PRESET": "embedded", "N": "4", "T": "100", "DIR": "folder",
+    "FILE": "examples/routing.json",
+}  # fmt: skip
+"""What stands for a name in the pages, and a value that it may have."""
+
+
+def page_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def find(words: list[str]) -> tuple[click.Command, list[str], click.Context]:
+    """The command that `semif` and `words` name, and what is left for it."""
+    command: click.Command = main
+    context = click.Context(main, info_name="semif")
+    while isinstance(command, click.Group) and words:
+        below = command.get_command(context, words[0])
+        assert below is not None, f"there is no command {words[0]}"
+        context = click.Context(below, info_name=words[0], parent=context)
+        command, words = below, words[1:]
+    return command, words, context
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_command_has_its_options_and_arguments(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for _, *words in commands(page, "semif"):
+        command, arguments, context = find(words)
+        # A bare name in a sentence is a name, and the reference's headings are usage lines.
+        if arguments and not {"--help", "[OPTIONS]"} & {*arguments}:
+            given = [NAMES.get(argument, argument) for argument in arguments]
+            command.make_context(context.info_name, given, parent=context.parent)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["decode", "demo"],
+        ["env", "shown", "demo"],
+        ["decide", "demo", "--no-such"],
+        ["env", "show", "a", "b"],
+    ],
+)
+def test_a_command_that_is_not_there_would_be_found(wrong: list[str]) -> None:
+    def look() -> None:
+        command, arguments, context = find(wrong)
+        command.make_context(context.info_name, arguments, parent=context.parent)
+
+    with pytest.raises((AssertionError, click.UsageError)):
+        look()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_target_and_module_is_there(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for _, *words in commands(page, "make"):
+        assert {word for word in words if re.fullmatch("[a-z-]+", word)} <= targets
+    for program in ("python", ".venv/bin/python"):
+        for words in commands(page, program):
+            if words[1:2] == ["-m"]:
+                assert importlib.util.find_spec(words[2]), words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if re.match(r"https?://", target):
+            continue
+        path, _, place = target.partition("#")
+        file = (page.parent / path) if path else page
+        assert file.exists(), target
+        if place:
+            assert place in anchors(file), target
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_picture_is_shown_somewhere() -> None:
+    shown = "".join(page.read_text() for page in PAGES)
+    for picture in (ROOT / "docs" / "images").iterdir():
+        assert f"images/{picture.name}" in shown, picture
+
+
+def test_every_page_is_in_the_readmes_table() -> None:
+    table = (ROOT / "README.md").read_text()
+    for page in ROOT.glob("docs/*.md"):
+        assert f"](docs/{page.name})" in table, page
+
+
+def test_the_reference_is_what_the_types_say() -> None:
+    assert PAGE.read_text() == reference(), "run `make reference`"

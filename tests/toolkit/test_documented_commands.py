@@ -1,0 +1,89 @@
+"""The commands that the pages show run, as far as this machine alone can run them."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import urllib3
+from click.testing import CliRunner
+
+from semif.cli import COMMANDS, main
+from tests.pages import PAGES, ROOT, console_lines, words_of
+from tests.serving import serving
+
+SHOWN_URL = "http://127.0.0.1:8080"
+"""Where the pages say that `make serve` listens."""
+HERE = {"env", "model list", "model build"}
+"""Commands that need nothing."""
+AT_A_URL = {"decide", "size"}
+"""Commands that need an adapter, where they name one; an AWS account otherwise."""
+ELSEWHERE = {
+    "serve": "what this file's adapter is started with",
+    "demo": "tests/e2e",
+    "deploy": "AWS", "ask": "AWS", "status": "AWS", "logs": "AWS", "diff": "AWS", "rollback": "AWS",
+    "destroy": "AWS", "build": "AWS", "image": "a registry", "model pin": "Hugging Face",
+}  # fmt: skip
+"""Why the others do not run here; test_documentation.py parses them."""
+
+
+@pytest.fixture(scope="module")
+def url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(tmp_path_factory.mktemp("serve") / "log") as served:
+        yield served
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like the checkout, in which commands may write."""
+    for name in ("environments", "examples", "models", "adapter_image"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def runs_here(line: str) -> bool:
+    program, *words = words_of(line) or [""]
+    if program == "curl":
+        return SHOWN_URL in line
+    if program != "semif":
+        return False
+    named = {words[0], " ".join(words[:2])}
+    return bool(named & HERE or (named & AT_A_URL and SHOWN_URL in line))
+
+
+PAGES_THAT_RUN = [page for page in PAGES if any(map(runs_here, console_lines(page)))]
+
+
+@pytest.mark.parametrize("page", PAGES_THAT_RUN, ids=lambda page: page.name)
+def test_the_pages_commands_run(page: Path, url: str, project: Path) -> None:
+    for line in filter(runs_here, console_lines(page)):
+        program, *words = words_of(line.replace(SHOWN_URL, url))
+        if program == "curl":
+            assert curl(words) == 200, line
+        else:
+            result = CliRunner().invoke(main, words)
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def curl(words: list[str]) -> int:
+    """The status of the reply to what a curl command asks."""
+    (address,) = [word for word in words if word.startswith("http")]
+    options = dict(pairwise(words))
+    data = next((options[name] for name in ("-d", "--data", "--data-binary") if name in options), None)
+    body = Path(data[1:]).read_bytes() if data and data.startswith("@") else data
+    name, _, value = next(options[name] for name in ("-H", "--header") if name in options).partition(": ")
+    reply = urllib3.request("POST" if data else "GET", address, body=body, headers={name: value}, timeout=60)
+    return int(reply.status)
+
+
+def test_the_readmes_first_commands_are_among_them() -> None:
+    shown = [line for page in PAGES_THAT_RUN for line in filter(runs_here, console_lines(page))]
+    assert any(re.match(rf"semif decide --url {SHOWN_URL} examples/routing.json", line) for line in shown)
+    assert any(line.startswith("curl ") for line in shown)
+
+
+def test_of_every_command_it_is_known_whether_it_runs_here() -> None:
+    known = HERE | AT_A_URL | ELSEWHERE.keys()
+    assert {command for command in COMMANDS if not {command, f"{command} pin"} & known} == set()
