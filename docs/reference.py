@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from semif.cli import COMMANDS, main
 from semif.environment_schema import environment_schema, plain_schema
 from semif.llama_server_flags import BARE_FLAGS, VALUE_FLAGS
+from semif.policy.policy import Policy
 from semif.presets import Preset
 from semif.text_variables import variable_of
 from semif_adapter.manifest import ModelManifest
@@ -29,8 +31,8 @@ together and why is in the other pages.
 
 def reference() -> str:
     """The whole page."""
-    sections = [INTRODUCTION, *_environments(), *_settings(), *_presets(), *_manifest(), *_commands()]
-    return "\n".join(sections)
+    parts = (_environments(), _settings(), _presets(), _manifest(), _policies(), _commands())
+    return "\n".join([INTRODUCTION, *chain.from_iterable(parts)])
 
 
 def _environments() -> Iterator[str]:
@@ -99,6 +101,16 @@ def _manifest() -> Iterator[str]:
     yield _keys("Each of `members`", member)
 
 
+def _policies() -> Iterator[str]:
+    schema = plain_schema(Policy)
+    rules, vetoes = (schema["properties"][name]["items"] for name in ("rules", "vetoes"))
+    yield "## Policy files\n\nSee [policy.md](policy.md).\n"
+    yield from _nested(schema)
+    yield _keys("Each of `[[rules]]`", rules)
+    yield _keys("Each of `[[vetoes]]`", vetoes)
+    yield _keys("Each of their `when`", rules["properties"]["when"]["items"])
+
+
 def _nested(schema: dict[str, Any]) -> Iterator[str]:
     """The keys at the top, then those of each table."""
     tables = {key: value for key, value in schema["properties"].items() if "properties" in value}
@@ -119,7 +131,7 @@ def _keys(title: str, table: dict[str, Any]) -> str:
         )
         for key, value in table["properties"].items()
     ]
-    said = f"{_said(table)}\n\n" if title.startswith("`[") else ""
+    said = f"{_said(table)}\n\n" if title != "At the top" else ""
     return f"### {title}\n\n{said}" + _table(("key", "default", "allowed", "meaning"), rows)
 
 

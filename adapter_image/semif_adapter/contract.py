@@ -25,7 +25,7 @@ QuestionKind = Literal["choice", "noul", "score"]
 class WireModel(BaseModel):
     """Base of every wire type: immutable, nothing coerced, nothing unknown."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class Option(WireModel):
