@@ -47,7 +47,7 @@ def runs_here(line: str) -> bool:
     program, *words = words_of(line) or [""]
     if program == "curl":
         return SHOWN_URL in line
-    if program != "semif":
+    if program != "semif" or "--account" in words:
         return False
     named = {words[0], " ".join(words[:2])}
     return bool(named & HERE or (named & AT_A_URL and SHOWN_URL in line))
