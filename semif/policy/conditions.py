@@ -51,9 +51,9 @@ class Condition(WireModel):
     value: Value | None = None
     """What the field is compared with: a text, a number, true or false, or a list of those."""
 
-    @field_validator("value", mode="plain")
+    @field_validator("value", mode="before")
     @classmethod
-    def _as_value(cls, given: Any) -> Value | None:
+    def _as_value(cls, given: Any) -> Any:
         """One message for all that no operator takes, not one for each type that it might have been."""
         value = tuple(given) if isinstance(given, list) else given
         entries = value if isinstance(value, tuple) else (value,)
@@ -121,6 +121,8 @@ class Condition(WireModel):
 
     @property
     def _shown_value(self) -> str:
+        if self.value is None:
+            return "no value"
         return shown(list(self.value) if isinstance(self.value, tuple) else self.value)
 
 

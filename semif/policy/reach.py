@@ -54,8 +54,9 @@ def _exclude(one: When, other: When) -> bool:
             return free.op != "present" and not any(free.compare(value) is True for value in fixed.values)
     if one.op in ORDERS and other.op in ORDERS and one.op[0] != other.op[0]:
         low, high = (one, other) if one.op[0] == ">" else (other, one)
-        touching = "=" in low.op and "=" in high.op
-        return low.compare(high.values[0]) is not True and not (touching and low.values == high.values)
+        if low.values == high.values:
+            return "=" not in low.op or "=" not in high.op
+        return low.values > high.values
     return False
 
 
