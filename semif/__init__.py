@@ -8,14 +8,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from semif.client.async_client import AsyncDecisionClient
+    from semif.client.client import DecisionClient
+    from semif.client.errors import DecisionError
+    from semif.client.questions import Question
     from semif.client.results import DecisionResult
+    from semif.client.retry import Attempt, Retry
     from semif.policy import Policy
 
-__all__ = ["DecisionResult", "Policy"]
+__all__ = [
+    "AsyncDecisionClient",
+    "Attempt",
+    "DecisionClient",
+    "DecisionError",
+    "DecisionResult",
+    "Policy",
+    "Question",
+    "Retry",
+]
 
 _MODULES = {
+    "AsyncDecisionClient": "semif.client.async_client",
+    "Attempt": "semif.client.retry",
+    "DecisionClient": "semif.client.client",
+    "DecisionError": "semif.client.errors",
     "DecisionResult": "semif.client.results",
     "Policy": "semif.policy",
+    "Question": "semif.client.questions",
+    "Retry": "semif.client.retry",
 }
 
 
@@ -26,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULES})

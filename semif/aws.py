@@ -95,7 +95,8 @@ class Aws:
         return {**without_aws(os.environ), **region, **_LOCAL_ACCESS, "AWS_ENDPOINT_URL": self.endpoint_url}
 
     @cached_property
-    def _session(self) -> boto3.Session:
+    def session(self) -> boto3.Session:
+        """Credentials and region, of which the clients below are made."""
         if self.endpoint_url is None:
             with aws_errors():
                 return boto3.Session(profile_name=self.profile, region_name=self.region)
@@ -109,52 +110,52 @@ class Aws:
     @cached_property
     def cloudformation(self) -> "CloudFormationClient":
         """Stacks and their outputs."""
-        return self._session.client("cloudformation", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("cloudformation", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def codebuild(self) -> "CodeBuildClient":
         """The image build and the model build."""
-        return self._session.client("codebuild", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("codebuild", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def logs(self) -> "CloudWatchLogsClient":
         """What the builds and the containers print."""
-        return self._session.client("logs", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("logs", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def s3(self) -> "S3Client":
         """Sources and model archives."""
-        return self._session.client("s3", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("s3", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def sagemaker(self) -> "SageMakerClient":
         """The endpoint's state."""
-        return self._session.client("sagemaker", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("sagemaker", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def sagemaker_runtime(self) -> "SageMakerRuntimeClient":
         """InvokeEndpoint."""
-        return self._session.client("sagemaker-runtime", config=INVOKE, endpoint_url=self.endpoint_url)
+        return self.session.client("sagemaker-runtime", config=INVOKE, endpoint_url=self.endpoint_url)
 
     @cached_property
     def ecr(self) -> "ECRClient":
         """Credentials of private registries."""
-        return self._session.client("ecr", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("ecr", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def ssm(self) -> "SSMClient":
         """The parameter in which the CDK's bootstrap leaves its version."""
-        return self._session.client("ssm", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("ssm", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def service_quotas(self) -> "ServiceQuotasClient":
         """How many instances of a type the account may have."""
-        return self._session.client("service-quotas", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("service-quotas", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def sts(self) -> "STSClient":
         """Who is calling."""
-        return self._session.client("sts", config=CONTROL, endpoint_url=self.endpoint_url)
+        return self.session.client("sts", config=CONTROL, endpoint_url=self.endpoint_url)
 
     def account(self) -> str:
         """The account number of the caller; raises SemifError where the credentials do not work."""
@@ -189,7 +190,7 @@ def describe(error: Exception) -> str:
         ):
             line = f"the AWS sign-in has expired or cannot be read; {_LOGIN}"
         case boto_errors.HTTPClientError(kwargs=details) | boto_errors.ConnectionError(kwargs=details):
-            url = str(details.get("endpoint_url", "AWS"))
+            url = str(details.get("endpoint_url") or "AWS")  # None: while a body is read
             if _is_timeout(error):
                 line = f"{url} took too long to answer; check the network, the proxy and the region"
             elif url.startswith("http://127.0.0.1:"):
@@ -204,6 +205,11 @@ def describe(error: Exception) -> str:
 def is_denied(error: boto_errors.ClientError) -> bool:
     """Whether AWS answers that the caller has no permission."""
     return error.response.get("Error", {}).get("Code") in _DENIED
+
+
+def is_unknown_caller(error: boto_errors.ClientError) -> bool:
+    """Whether AWS answers that the credentials have expired or that it does not know them."""
+    return error.response.get("Error", {}).get("Code") in _EXPIRED | _UNKNOWN_KEY
 
 
 def without_aws(environ: Mapping[str, str]) -> dict[str, str]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from semif.aws import Aws
+from semif.client.endpoint import EndpointTransport
 from semif.errors import SemifError
-from semif.invoke import MAX_BODY_BYTES, invoke_endpoint, invoke_endpoint_streaming
 from semif.log_group import log_group
+from semif_adapter.contract import MAX_BODY_BYTES
 
 MAX_LINE_BYTES = 1_048_576
 """Longest line of a stream that is taken: an event holds a word or two."""
@@ -47,8 +48,8 @@ def chat_request(
 
 
 def complete(aws: Aws, endpoint: str, body: bytes) -> Completion:
-    """One chat completion. Raises as `invoke_endpoint` does, and SemifError for a reply that holds none."""
-    raw = invoke_endpoint(aws, endpoint, body)
+    """One chat completion. Raises the client's errors, and SemifError for a reply that holds none."""
+    raw = EndpointTransport(aws.sagemaker_runtime, endpoint).send(body)
     try:
         message = json.loads(raw)["choices"][0]["message"]
         return Completion(str(message.get("content") or ""), raw)
@@ -61,7 +62,8 @@ def stream(aws: Aws, endpoint: str, body: bytes) -> Iterator[str]:
 
     Raises as `complete` does, and SemifError where the stream ends before the completion has.
     """
-    for event in _events(endpoint, invoke_endpoint_streaming(aws, endpoint, body)):
+    blocks = EndpointTransport(aws.sagemaker_runtime, endpoint).stream(body)
+    for event in _events(endpoint, blocks):
         try:
             delta = event["choices"][0]["delta"] if event["choices"] else {}
             text = delta.get("content") or ""

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 from semif import cdk, local
 from semif.aws import LOCAL_AWS_ENDED
 from semif.chat import Completion, complete
+from semif.client.reply import Answer
 from semif.endpoint import EndpointState, find_endpoint
 from semif.endpoint_watch import EndpointWatch, Look
 from semif.errors import SemifError
 from semif.files import write_whole
-from semif.invoke import Answer, ask_endpoint
 from semif.lock import Lock, write_lock
 from semif.rollback import deployed_lock, keep_previous
 from semif.stacks import TOOLKIT_STACK, delete_stack, empty_bucket, find_stack, stack_resource
@@ -99,10 +99,10 @@ def roll_back(target: Target, wanted: Lock, on_line: OnLine, on_look: OnLook = l
 
 
 def first_answer(target: Target) -> Answer | Completion:
-    """Ask the endpoint a small decision, or for a small completion. Raises as `ask_endpoint`, `complete`."""
+    """Ask the endpoint a small decision, or for a small completion. Raises DecisionError."""
     if target.environment.kind == "text":
         return complete(target.aws, target.environment.endpoint_name, SMOKE_CHAT)
-    return ask_endpoint(target.aws, target.environment.endpoint_name, SMOKE_REQUEST)
+    return target.decision_client().ask(SMOKE_REQUEST)
 
 
 def differences(target: Target) -> list[str]:

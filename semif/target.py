@@ -1,11 +1,14 @@
 """Where a command works: one environment, in the AWS account that the credentials open or on this machine."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from semif import local
 from semif.account import account_problem
 from semif.aws import Aws
+from semif.client.client import DecisionClient
+from semif.client.retry import Attempt
 from semif.environment import Environment, load_environment
 from semif.errors import SemifError
 from semif.lock import LOCAL_ACCOUNT, Lock, check_lock, lock_path, read_lock
@@ -34,6 +37,13 @@ class Target:
     def previous_lock_path(self) -> Path:
         """Where the lock is kept that the present one replaced: `dev.previous.lock.json`."""
         return self.lock_path.with_name(f"{self.environment.name}.previous.lock.json")
+
+    def decision_client(self, on_attempt: Callable[[Attempt], object] = lambda _: None) -> DecisionClient:
+        """Asks the endpoint. Its connections are those of `aws`, there is nothing to close."""
+        runtime = self.aws.sagemaker_runtime
+        return DecisionClient(
+            self.environment.endpoint_name, sagemaker_runtime=runtime, on_attempt=on_attempt
+        )
 
     def cdk_context(self, stage: str) -> list[str]:
         """The CDK contexts that compose this target's stacks; `stage` is `artifacts` or `all`."""

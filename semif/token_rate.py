@@ -9,9 +9,9 @@ import time
 import urllib3
 
 from semif.aws import Aws
+from semif.connections import check_url
 from semif.container_log import read_log
 from semif.errors import SemifError
-from semif.invoke import check_url
 from semif.log_group import log_group
 from semif.web import get
 from semif_adapter.metrics import TOKENS_PER_SECOND

@@ -1,11 +1,11 @@
 """HTTP for look-ups and downloads: the user's proxy, bounded bodies, credentials only where they belong."""
 
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import urllib3
 
+from semif import connections
 from semif.errors import SemifError
 
 TIMEOUT = urllib3.Timeout(connect=10, read=60)
@@ -17,7 +17,6 @@ LOOKUP_RETRIES = urllib3.Retry(
     raise_on_status=False,
     respect_retry_after_header=False,  # a server must not hold a command for an hour
 )
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,8 @@ class Reply:
 
 
 def open_pool(url: str, retries: urllib3.Retry = LOOKUP_RETRIES) -> urllib3.PoolManager:
-    """Connections towards `url`, through the proxy that the system names for it."""
-    parsed = urllib3.util.parse_url(url)
-    proxy = urllib.request.getproxies().get(parsed.scheme or "https")
-    if proxy and not urllib.request.proxy_bypass(parsed.host or ""):
-        return urllib3.ProxyManager(proxy, timeout=TIMEOUT, retries=retries)
-    return urllib3.PoolManager(timeout=TIMEOUT, retries=retries)
+    """Connections towards `url` for look-ups and downloads."""
+    return connections.open_pool(url, timeout=TIMEOUT, retries=retries)
 
 
 def server_url(text: str, what: str) -> str:
@@ -48,7 +43,7 @@ def server_url(text: str, what: str) -> str:
         parsed = urllib3.util.parse_url(text)
     except urllib3.exceptions.LocationParseError:
         parsed = urllib3.util.Url()
-    plain = parsed.scheme == "http" and parsed.host in _LOOPBACK
+    plain = parsed.scheme == "http" and parsed.host in connections.LOOPBACK
     if not parsed.host or parsed.auth or parsed.query or not (plain or parsed.scheme == "https"):
         # Not the value itself: a password may be in it.
         raise SemifError(
@@ -71,7 +66,7 @@ def get(
     except urllib3.exceptions.MaxRetryError as error:
         raise unreachable(url, error) from None
     except urllib3.exceptions.HTTPError as error:
-        raise SemifError(f"{url} broke off: {str(error)[:200]}; try again") from None
+        raise SemifError(f"{url} {connections.what_happened(error)}; try again") from None
     if len(body) > limit:
         raise SemifError(f"{url} gives more than {limit:,} bytes, which no such answer needs")
     return found
@@ -79,5 +74,4 @@ def get(
 
 def unreachable(url: str, error: urllib3.exceptions.MaxRetryError) -> SemifError:
     """What to tell people where a server does not answer at all."""
-    reason = str(error.reason or error)[:200]
-    return SemifError(f"{url} cannot be reached: {reason}; check network and proxy")
+    return SemifError(f"{url} {connections.what_happened(error)}; check network and proxy")

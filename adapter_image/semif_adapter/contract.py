@@ -12,6 +12,11 @@ MAX_OPTIONS = 255
 """Most options of one question: the limit of the System One API, which both forms share."""
 MAX_ROTATED_OPTIONS = 26
 """Most options whose rotations are scored: their prompts grow with the square of their number."""
+MAX_BODY_BYTES = 6_291_456
+"""Largest body of InvokeEndpoint (botocore's service model of sagemaker-runtime), so the most that an adapter
+can be set to take."""
+MAX_DECISIONS = 1024
+"""Most decisions of one request that an adapter can be set to take."""
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]

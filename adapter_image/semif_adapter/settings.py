@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
-from semif_adapter.contract import Layout, Readout
+from semif_adapter.contract import MAX_BODY_BYTES, MAX_DECISIONS, Layout, Readout
 from semif_adapter.errors import StartupError
 
 PREFIX = "SEMIF_"
@@ -63,10 +63,10 @@ class Settings(BaseModel):
         256,
         description="tokens that a long prompt computes before short ones, of no more tokens, go in between",
     )
-    max_body_bytes: Annotated[int, Field(ge=1024, le=6_291_456)] = Field(
+    max_body_bytes: Annotated[int, Field(ge=1024, le=MAX_BODY_BYTES)] = Field(
         4_194_304, description="largest request body, in bytes"
     )
-    max_decisions: Annotated[int, Field(ge=1, le=1024)] = Field(
+    max_decisions: Annotated[int, Field(ge=1, le=MAX_DECISIONS)] = Field(
         64, description="most decisions of one request"
     )
     max_in_flight: Annotated[int, Field(ge=1, le=1024)] = Field(

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from semif.invoke import Answer
+from semif.client.reply import Answer
 from semif_adapter.contract import Result, SharedTiming
 
 BAR_CELLS = 24

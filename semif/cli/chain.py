@@ -14,10 +14,10 @@ from semif.builds.codebuild import Build
 from semif.builds.run import build_environment
 from semif.chat import Completion
 from semif.cli.steps import Step, Steps
+from semif.client.reply import Answer
 from semif.endpoint_watch import Look
 from semif.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
-from semif.invoke import Answer
 from semif.lock import Lock, UnbuiltImage
 from semif.project import project_root
 from semif.target import Target, open_target

@@ -9,9 +9,11 @@ from rich.console import Console
 from semif.cli.answers import show_answer
 from semif.cli.common import json_option
 from semif.cli.options import target_options
+from semif.client.client import DecisionClient
+from semif.client.request import request_body
+from semif.client.retry import Attempt
 from semif.environment import load_environment
 from semif.errors import SemifError
-from semif.invoke import ask_endpoint, ask_url, request_body
 from semif.target import open_target
 
 
@@ -31,6 +33,9 @@ def command(
     {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
     the System One API is answered too, its reply shown as JSON.
 
+    A request that meets overload, throttling or a broken connection is sent again, up to four times within
+    a minute; standard error tells of it.
+
     \b
     Examples:
       semif decide dev examples/routing.json
@@ -47,14 +52,27 @@ def command(
         _refuse_text(arguments[0])
     body = request_body(_read(arguments[-1]), name=arguments[-1])
     if url is not None:
-        answer = ask_url(url, body)
+        client = DecisionClient(url=url, on_attempt=_tell_retry)
     else:
         target = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
-        answer = ask_endpoint(target.aws, target.environment.endpoint_name, body)
+        client = target.decision_client(_tell_retry)
+    with client:
+        answer = client.ask(body)
     if as_json:
         click.echo(answer.raw)
     else:
         show_answer(Console(highlight=False), body, answer)
+
+
+def _tell_retry(attempt: Attempt) -> None:
+    if attempt.retry_in_seconds is None:
+        return
+    told = [str(part) for part in (attempt.status, attempt.code) if part is not None]
+    happened = f"was answered {' '.join(told)}" if told else "got no answer"
+    click.echo(
+        f"semif: attempt {attempt.number} {happened}, the next is in {attempt.retry_in_seconds:.1f} s",
+        err=True,
+    )
 
 
 def _refuse_text(environment: str) -> None:

@@ -16,9 +16,9 @@ from semif.cli.chain import deploy_chain, sole_work, start_local
 from semif.cli.destroy import destroy_chain
 from semif.cli.options import steps_on_stderr
 from semif.cli.steps import Steps
+from semif.client.request import request_body
 from semif.environment import Environment, load_environment
 from semif.errors import SemifError
-from semif.invoke import ask_endpoint, request_body
 from semif.project import project_root
 from semif.stacks import find_stack
 from semif.target import Target
@@ -91,11 +91,12 @@ def _run(steps: Steps, name: str) -> None:
 
 def _decide(steps: Steps, target: Target) -> None:
     console = Console(highlight=False)
+    client = target.decision_client()
     for name in EXAMPLES:
         path = target.root / "examples" / name
         body = request_body(path.read_bytes(), name=str(path))
         with steps.step(f"ask examples/{name}"):
-            answer = ask_endpoint(target.aws, target.environment.endpoint_name, body)
+            answer = client.ask(body)
         show_answer(console, body, answer)
 
 

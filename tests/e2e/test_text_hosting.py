@@ -8,7 +8,8 @@ from botocore.exceptions import ClientError
 
 from semif.aws import Aws
 from semif.chat import chat_request, complete, stream
-from semif.invoke import AnswerError, invoke_endpoint
+from semif.client.endpoint import EndpointTransport
+from semif.client.errors import DecisionError
 from semif.packaging.build import build_model
 from semif.presets import load_preset
 from tests.e2e.conftest import LocalAws
@@ -83,10 +84,10 @@ def test_a_system_message_changes_the_answer(aws: Aws) -> None:
 def test_llama_servers_refusals_come_through_typed(aws: Aws) -> None:
     too_long = chat_request("word " * 2000, **ASKED)
     for body in (b"no JSON", too_long):
-        with pytest.raises(AnswerError) as refused:
-            invoke_endpoint(aws, "text", body)
-        assert 400 <= refused.value.status < 600
-    with pytest.raises(AnswerError):
+        with pytest.raises(DecisionError) as refused:
+            EndpointTransport(aws.sagemaker_runtime, "text").send(body)
+        assert 400 <= (refused.value.status or 0) < 600
+    with pytest.raises(DecisionError):
         list(stream(aws, "text", chat_request("word " * 2000, **ASKED, stream=True)))
 
 

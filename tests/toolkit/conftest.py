@@ -8,9 +8,14 @@ import pytest
 from moto import mock_aws
 
 from semif.aws import Aws
+from semif.project import project_root
+from tests.serving import serving
+from tests.toolkit.running import running
+from tests.toolkit.sagemaker_stand_in import StandIn
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
 
 @pytest.fixture
@@ -39,3 +44,32 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> "Iterator[S3Client]":
         client.create_bucket(Bucket="models")
         client.put_bucket_versioning(Bucket="models", VersioningConfiguration={"Status": "Enabled"})
         yield client
+
+
+@pytest.fixture(scope="session")
+def adapter_url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The embedded model, served as a person would."""
+    log = tmp_path_factory.mktemp("serve") / "log"
+    # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
+    with serving(log, SEMIF_PROJECT=str(project_root())) as served:
+        yield served
+    assert f"semif decide --url {served}" in log.read_text()
+
+
+@pytest.fixture(scope="session")
+def stand_in_server() -> Iterator[StandIn]:
+    with running(StandIn()) as server:
+        yield server
+
+
+@pytest.fixture
+def stand_in(stand_in_server: StandIn) -> StandIn:
+    """SageMaker's runtime, or an adapter, that fails as it is told; nothing told yet."""
+    stand_in_server.reset()
+    return stand_in_server
+
+
+@pytest.fixture(scope="session")
+def runtime(stand_in_server: StandIn) -> "SageMakerRuntimeClient":
+    """botocore's client of the stand-in, made once: that takes a second."""
+    return Aws(region="us-east-1", endpoint_url=stand_in_server.url).sagemaker_runtime

@@ -7,8 +7,8 @@ import pytest
 from botocore.stub import Stubber
 
 from semif.aws import Aws, without_aws
+from semif.client.endpoint import EndpointTransport
 from semif.errors import SemifError
-from semif.invoke import ask_endpoint
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_nobody_listens() -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     ended = "the AWS on this machine has ended"
     with pytest.raises(SemifError, match=rf"^{url}/endpoints/demo/invocations cannot be reached: {ended}"):
-        ask_endpoint(local(url), "demo", b"{}")
+        EndpointTransport(local(url).sagemaker_runtime, "demo").send(b"{}")
 
 
 def test_the_users_own_access_stays_away_from_the_aws_on_this_machine(

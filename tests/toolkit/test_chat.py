@@ -16,10 +16,10 @@ from local_aws.streaming import event_frame
 from semif.aws import Aws
 from semif.chat import Completion, chat_request, stream
 from semif.cli import main
+from semif.client.errors import RequestRefusedError
 from semif.deployment import first_answer
 from semif.environment import load_environment
 from semif.errors import SemifError
-from semif.invoke import AnswerError
 from semif.project import project_root
 from semif.target import Target
 
@@ -94,7 +94,7 @@ def test_the_containers_own_refusal_comes_through() -> None:
             },
         )
 
-    with pytest.raises(AnswerError, match=r"the container answered 400: .*no slot"):
+    with pytest.raises(RequestRefusedError, match=r"the container answered 400: .*no slot"):
         ask(refuse)
 
 

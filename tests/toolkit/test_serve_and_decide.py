@@ -3,7 +3,6 @@
 import json
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,15 @@ from click.testing import CliRunner
 
 from semif.cli import main
 from semif.project import project_root
-from tests.serving import SEMIF, free_port, serving
+from tests.serving import SEMIF, free_port
 
 SYSTEM_ONE = project_root() / "examples" / "systemone.json"
 EXAMPLES = sorted(set((project_root() / "examples").glob("*.json")) - {SYSTEM_ONE})
 
 
-@pytest.fixture(scope="module")
-def url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The embedded model, served as a person would."""
-    log = tmp_path_factory.mktemp("serve") / "log"
-    # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
-    with serving(log, SEMIF_PROJECT=str(project_root())) as served:
-        yield served
-    assert f"semif decide --url {served}" in log.read_text()
+@pytest.fixture
+def url(adapter_url: str) -> str:
+    return adapter_url
 
 
 def decide(*arguments: str, text: str | None = None) -> tuple[int, str, str]:

@@ -1,0 +1,157 @@
+"""`AsyncDecisionClient`: ask from an event loop.
+
+Requests are sent by threads of its own, as many at once as it has connections: botocore blocks, and an HTTP
+stack for event loops would be a second way to sign requests and to word failures. A decision takes a model
+tens of milliseconds and more, a thread's part of that is not noticed. Waiting between attempts holds no
+thread.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import boto3
+
+from semif.client.errors import DecisionError
+from semif.client.questions import Choice, ListedOptions, Question
+from semif.client.reply import Answer
+from semif.client.request import (
+    OrderDebiasing,
+    Request,
+    State,
+    as_written,
+    one_decision,
+    several_decisions,
+)
+from semif.client.results import Choice_co, DecisionResult
+from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry
+from semif.client.transport import CONNECTIONS, open_transport
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
+    from typing_extensions import TypeForm
+
+Read = TypeVar("Read")
+
+
+class AsyncDecisionClient:
+    """`DecisionClient` for an event loop, with the same arguments, answers and errors.
+
+    A task may be cancelled at any time (`asyncio.timeout`, say): a request that waits for its turn or for its
+    next attempt is never sent, one that was sent ends by itself, on its thread and within SageMaker's minute.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        *,
+        url: str | None = None,
+        api_key: str | None = None,
+        region: str | None = None,
+        profile: str | None = None,
+        session: boto3.Session | None = None,
+        sagemaker_runtime: "SageMakerRuntimeClient | None" = None,
+        retry: Retry = Retry(),  # noqa: B008 - immutable
+        on_attempt: Callable[[Attempt], object] = lambda _: None,
+        connections: int = CONNECTIONS,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        """As `DecisionClient`. `connections` is also how many requests are sent at once, further ones wait.
+
+        `on_attempt` is called on the event loop's thread.
+        """
+        self._transport = open_transport(
+            endpoint,
+            url=url,
+            api_key=api_key,
+            region=region,
+            profile=profile,
+            session=session,
+            sagemaker_runtime=sagemaker_runtime,
+            connections=connections,
+        )
+        self._retry = retry
+        self._on_attempt = on_attempt
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="semif-client")
+
+    @overload
+    async def decide(
+        self,
+        state: State,
+        question: str,
+        options: ListedOptions[Choice],
+        *,
+        id: str | None = None,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> DecisionResult[Choice]: ...
+    @overload
+    async def decide(
+        self,
+        state: State,
+        question: str,
+        options: "TypeForm[Choice]",
+        *,
+        id: str | None = None,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> DecisionResult[Choice]: ...
+    async def decide(
+        self,
+        state: State,
+        question: str,
+        options: Any,
+        *,
+        id: str | None = None,  # noqa: A002
+        order_debiasing: OrderDebiasing = "none",
+    ) -> DecisionResult[Any]:
+        """As `DecisionClient.decide`."""
+        asked = Question[Any](question, options, id=id)
+        return await self._ask(lambda: one_decision(state, asked, order_debiasing))
+
+    async def decide_many(
+        self,
+        state: State,
+        questions: Sequence[Question[Choice_co]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> tuple[DecisionResult[Choice_co], ...]:
+        """As `DecisionClient.decide_many`."""
+        return await self._ask(lambda: several_decisions(state, questions, order_debiasing))
+
+    async def ask(self, body: bytes) -> Answer:
+        """As `DecisionClient.ask`."""
+        return await self._ask(lambda: as_written(body))
+
+    async def close(self) -> None:
+        """Let the connections go. Requests that were sent end by themselves, nobody waits for them."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._transport.close()
+
+    async def __aenter__(self) -> "Self":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _ask(self, prepare: Callable[[], Request[Read]]) -> Read:
+        request = await self._in_a_thread(prepare)  # megabytes of state take a while to check
+        attempts = Attempts(self._retry, self._clock, self._on_attempt)
+        while True:
+            attempts.begin()
+            try:
+                answer = await self._in_a_thread(lambda: request.read(self._transport.send(request.body)))
+            except DecisionError as error:
+                seconds = attempts.failed(error)
+            else:
+                attempts.succeeded()
+                return answer
+            await self._clock.pause(seconds)
+
+    async def _in_a_thread(self, work: Callable[[], Read]) -> Read:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -1,0 +1,154 @@
+"""`DecisionClient`: ask from threads."""
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import boto3
+
+from semif.client.errors import DecisionError
+from semif.client.questions import Choice, ListedOptions, Question
+from semif.client.reply import Answer
+from semif.client.request import (
+    OrderDebiasing,
+    Request,
+    State,
+    as_written,
+    one_decision,
+    several_decisions,
+)
+from semif.client.results import Choice_co, DecisionResult
+from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry
+from semif.client.transport import CONNECTIONS, open_transport
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
+    from typing_extensions import TypeForm
+
+Read = TypeVar("Read")
+
+
+class DecisionClient:
+    """Asks one endpoint, or the adapter at one address. One client may be used by many threads at once.
+
+    Connections are kept and used again; `with`, or `close`, lets them go.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        *,
+        url: str | None = None,
+        api_key: str | None = None,
+        region: str | None = None,
+        profile: str | None = None,
+        session: boto3.Session | None = None,
+        sagemaker_runtime: "SageMakerRuntimeClient | None" = None,
+        retry: Retry = Retry(),  # noqa: B008 - immutable
+        on_attempt: Callable[[Attempt], object] = lambda _: None,
+        connections: int = CONNECTIONS,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        """For an `endpoint` by name, or an adapter by `url` (with the `api_key` that it was started with).
+
+        An endpoint is found by `region` and `profile`, else as botocore finds them; or with a boto3
+        `session`; or with a botocore client, `sagemaker_runtime`, which must not repeat requests itself.
+        `on_attempt` is called after each attempt, on the thread that asks. `connections` are kept open.
+        Raises SemifError.
+        """
+        self._transport = open_transport(
+            endpoint,
+            url=url,
+            api_key=api_key,
+            region=region,
+            profile=profile,
+            session=session,
+            sagemaker_runtime=sagemaker_runtime,
+            connections=connections,
+        )
+        self._retry = retry
+        self._on_attempt = on_attempt
+        self._clock = clock
+
+    @overload
+    def decide(
+        self,
+        state: State,
+        question: str,
+        options: ListedOptions[Choice],
+        *,
+        id: str | None = None,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> DecisionResult[Choice]: ...
+    @overload
+    def decide(
+        self,
+        state: State,
+        question: str,
+        options: "TypeForm[Choice]",
+        *,
+        id: str | None = None,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> DecisionResult[Choice]: ...
+    def decide(
+        self,
+        state: State,
+        question: str,
+        options: Any,
+        *,
+        id: str | None = None,  # noqa: A002
+        order_debiasing: OrderDebiasing = "none",
+    ) -> DecisionResult[Any]:
+        """Ask one question. `options` is as for `Question`, and so is the type of the answer's `choice`.
+
+        Raises DecisionError: RequestRefusedError at once for what can never be answered, others after the
+        attempts that `retry` allows.
+        """
+        asked = Question[Any](question, options, id=id)
+        return self._ask(one_decision(state, asked, order_debiasing))
+
+    def decide_many(
+        self,
+        state: State,
+        questions: Sequence[Question[Choice_co]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> tuple[DecisionResult[Choice_co], ...]:
+        """Ask several questions about one state in one request; answers in the order of the questions.
+
+        The state is computed once. How many questions a request may have is the adapter's setting
+        `max_decisions`, 64 unless it was changed; more are refused and nothing is split, so that one call
+        stays one request. Raises as `decide`.
+        """
+        return self._ask(several_decisions(state, questions, order_debiasing))
+
+    def ask(self, body: bytes) -> Answer:
+        """Send a request of any form as it was written. Raises as `decide`."""
+        return self._ask(as_written(body))
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._transport.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, request: Request[Read]) -> Read:
+        attempts = Attempts(self._retry, self._clock, self._on_attempt)
+        while True:
+            attempts.begin()
+            try:
+                answer = request.read(self._transport.send(request.body))
+            except DecisionError as error:
+                seconds = attempts.failed(error)
+            else:
+                attempts.succeeded()
+                return answer
+            self._clock.sleep(seconds)

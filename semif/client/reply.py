@@ -1,0 +1,115 @@
+"""What comes back: a reply's results, or the container's error as one of the client's."""
+
+import math
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from semif.client.errors import (
+    AccessError,
+    AnswerTimeoutError,
+    ContainerFaultError,
+    DecisionError,
+    OverloadedError,
+    RequestRefusedError,
+    UnavailableError,
+    UnknownReplyError,
+)
+from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
+from semif_adapter.systemone.types import FaultBody, InvalidRequestBody, SystemOneResponse
+
+_SHOWN_CHARACTERS = 200
+
+Reply = DecisionResponse | DecisionsResponse | SystemOneResponse
+_REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
+_ERROR: TypeAdapter[ErrorBody | FaultBody | InvalidRequestBody] = TypeAdapter(
+    ErrorBody | FaultBody | InvalidRequestBody
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The results in request order, the shared timing of a `decisions` request, and the reply's bytes.
+
+    There are no results where the request had System One's form: `raw` holds its answers.
+    """
+
+    results: tuple[Result, ...]
+    timing: SharedTiming | None
+    raw: bytes
+
+
+def read_answer(raw: bytes) -> Answer:
+    """The reply in `raw`. Raises UnknownReplyError for what is none of this version's."""
+    try:
+        reply = _REPLY.validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "body"
+        raise UnknownReplyError(
+            f"the reply is not one of this version's: {where}: {first['msg'].lower()}; "
+            "deploy the adapter of this checkout, or look at the reply with curl"
+        ) from None
+    match reply:
+        case DecisionResponse():
+            return Answer((reply.result,), None, raw)
+        case DecisionsResponse():
+            return Answer(reply.results, reply.timing, raw)
+        case SystemOneResponse():
+            return Answer((), None, raw)
+
+
+def container_error(
+    who: str, status: int, raw: bytes, *, retry_after_seconds: float | None = None
+) -> DecisionError:
+    """The error that `who` answered with: HTTP `status`, or SageMaker's 0 where the container took too long.
+
+    `retry_after_seconds` is a header's hint; the one in the body comes first.
+    """
+    said, code, path, hint = _read_error(raw)
+    hint = retry_after_seconds if hint is None else hint
+    at = f" at {path}" if path and path not in said else ""
+    again = f"; try again in {hint:g} s" if hint is not None else ""
+    named = f" {code}" if code else ""
+    return _error_type(status)(
+        f"{who} answered {status}{named}{at}: {said}{again}",
+        status=status,
+        code=code,
+        path=path,
+        retry_after_seconds=hint,
+    )
+
+
+def _error_type(status: int) -> type[DecisionError]:
+    match status:
+        case 401 | 403:
+            return AccessError
+        case 429 | 503:
+            return OverloadedError
+        case 502:  # a proxy in front that found no container
+            return UnavailableError
+        case 0 | 504:  # SageMaker, or a proxy in front, that waited long enough
+            return AnswerTimeoutError
+        case _ if status >= 500:
+            return ContainerFaultError
+        case _:
+            return RequestRefusedError
+
+
+def _read_error(raw: bytes) -> tuple[str, str | None, str | None, float | None]:
+    """Message, code, path and hint of an error's body, in the decisions' form or System One's."""
+    try:
+        body = _ERROR.validate_json(raw)
+    except ValidationError:
+        body = None
+    match body:
+        case ErrorBody(error=error, retry_after_seconds=hint):
+            usable = hint if hint is not None and math.isfinite(hint) and hint >= 0 else None
+            return error.message, error.code, error.path, usable
+        case FaultBody(detail=fault):
+            return fault.message, fault.error_type, None, None
+        case InvalidRequestBody(detail=(first, *_)):
+            return first.msg, first.type, ".".join(map(str, first.loc)), None
+        case _:
+            text = " ".join(raw.decode(errors="replace").split())[:_SHOWN_CHARACTERS] or "no text"
+            return ("a web page" if text.startswith("<") else text), None, None, None

@@ -1,0 +1,158 @@
+"""What is sent: a request's bytes, checked before they cost a call, and how its reply is read."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from semif.client.errors import RequestRefusedError, UnknownReplyError
+from semif.client.questions import Question
+from semif.client.reply import Answer, read_answer
+from semif.client.results import Choice_co, DecisionResult, best_option
+from semif.errors import SemifError
+from semif_adapter.contract import MAX_BODY_BYTES, MAX_DECISIONS
+from semif_adapter.errors import InvalidRequestError
+from semif_adapter.parse import FORMS, parse_decisions, read_document
+
+Read_co = TypeVar("Read_co", covariant=True)
+
+State: TypeAlias = str | Mapping[str, Any] | Sequence[Any]
+"""What a decision is about: text, or what JSON has for an object or an array."""
+OrderDebiasing: TypeAlias = Literal["none", "rotate"]
+"""See `semif_adapter.contract.Parameters`."""
+
+DECISION_ID = "decision"
+"""The id of a decision that was given none; of several, their place follows: `decision-1`."""
+
+_JSON_NAMES = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
+
+
+@dataclass(frozen=True)
+class Request(Generic[Read_co]):
+    """A body to send, and what makes its reply an answer."""
+
+    body: bytes
+    read: Callable[[bytes], Read_co]
+    """Raises UnknownReplyError for a reply to something else."""
+
+
+def one_decision(
+    state: State, question: Question[Choice_co], order_debiasing: OrderDebiasing
+) -> Request[DecisionResult[Choice_co]]:
+    """The request for one decision. Raises RequestRefusedError for what the adapter would refuse."""
+    document = {"decision": _decision(state, question, DECISION_ID)}
+    body = _checked("decision", document, order_debiasing)
+    return Request(body, lambda raw: _results(raw, (question,))[0])
+
+
+def several_decisions(
+    state: State, questions: Sequence[Question[Choice_co]], order_debiasing: OrderDebiasing
+) -> Request[tuple[DecisionResult[Choice_co], ...]]:
+    """The request for several questions about one state. Raises as `one_decision`."""
+    asked = tuple(questions)
+    decisions = [
+        _decision(state, question, f"{DECISION_ID}-{number}") for number, question in enumerate(asked, 1)
+    ]
+    body = _checked("decisions", {"decisions": decisions}, order_debiasing)
+    return Request(body, lambda raw: _results(raw, asked))
+
+
+def as_written(body: bytes) -> Request[Answer]:
+    """A request's bytes as they are. Raises RequestRefusedError for more of them than any endpoint takes."""
+    _check_size(body)
+    return Request(body, read_answer)
+
+
+def request_body(text: bytes, *, name: str) -> bytes:
+    """The request that `text` is or stands for: a lone decision object is wrapped as `{"decision": ...}`.
+
+    The caller's bytes are kept, so that the adapter judges what was really written. `name` is for messages.
+    Raises SemifError for what is not a JSON object and for bodies over SageMaker's limit.
+    """
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise SemifError(f"{name} is nested too deeply, a request needs few levels") from None
+    except ValueError as error:
+        raise SemifError(f"{name} is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise SemifError(f"{name} holds {_JSON_NAMES[type(document)]}, a request is an object")
+    body = text if any(form in document for form in FORMS) else b'{"decision": ' + text + b"}"
+    if len(body) > MAX_BODY_BYTES:
+        raise SemifError(f"{name} is {len(body)} bytes, SageMaker takes {MAX_BODY_BYTES}; shorten the state")
+    return body
+
+
+def _decision(state: State, question: Question[Any], identifier: str) -> dict[str, Any]:
+    return {
+        "id": identifier if question.id is None else question.id,
+        "state": dict(state) if isinstance(state, Mapping) else state,
+        "question": question.text,
+        "options": question.wire_options,
+    }
+
+
+def _checked(
+    form: Literal["decision", "decisions"], document: dict[str, Any], order_debiasing: OrderDebiasing
+) -> bytes:
+    """The body of `document`, judged by the adapter's own checks on the bytes that will be sent."""
+    if order_debiasing != "none":
+        document["parameters"] = {"order_debiasing": order_debiasing}
+    body = _json(document)
+    _check_size(body)
+    try:
+        parse_decisions(read_document(body), form, max_decisions=MAX_DECISIONS)
+    except InvalidRequestError as error:
+        at = f" at {error.path}" if error.path and error.path not in error.message else ""
+        raise RequestRefusedError(
+            f"the request was not sent, it is invalid{at}: {error.message}", code=error.code, path=error.path
+        ) from None
+    return body
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    try:
+        try:
+            return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:  # an unpaired surrogate, whose place the checks will name
+            return json.dumps(document, separators=(",", ":")).encode()
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except ValueError:
+        problem = "it holds itself"
+    except TypeError as error:  # "Object of type X is not JSON serializable": no value in it
+        problem = str(error)
+    raise RequestRefusedError(
+        f"the request was not sent, it cannot be written as JSON: {problem}; a state is a string, or a "
+        "mapping or list of what JSON has",
+        code="invalid_request",
+    )
+
+
+def _check_size(body: bytes) -> None:
+    if len(body) > MAX_BODY_BYTES:
+        raise RequestRefusedError(
+            f"the request was not sent, it is {len(body)} bytes and SageMaker takes {MAX_BODY_BYTES}; "
+            "shorten the state, or ask fewer questions at once",
+            code="body_too_large",
+        )
+
+
+def _results(raw: bytes, questions: Sequence[Question[Choice_co]]) -> tuple[DecisionResult[Choice_co], ...]:
+    found = read_answer(raw).results
+    asked = [tuple(option["id"] for option in question.wire_options) for question in questions]
+    if asked != [result.option_ids for result in found]:
+        raise UnknownReplyError(
+            "the reply answers another request than this one; is that address an adapter's?"
+        )
+    return tuple(
+        DecisionResult(question.choices[best_option(result.probabilities)], result)
+        for question, result in zip(questions, found, strict=True)
+    )

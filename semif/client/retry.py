@@ -1,0 +1,117 @@
+"""When to ask again: full jitter under a cap, no sooner than the server's hint, up to an end."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from semif.client.errors import DecisionError
+from semif.errors import SemifError
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How often, and how long, a request is repeated that failed with a retryable error.
+
+    Before attempt n + 1 the client waits a random time between 0 and `base_seconds` * 2^(n - 1), at most
+    `cap_seconds` ("full jitter": https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+    Where the server names a time, that random time is waited on top of it. Raises SemifError for values that
+    make no sense.
+    """
+
+    max_attempts: int = 5
+    """How often a request is sent at most; 1 for never again."""
+    base_seconds: float = 0.25
+    cap_seconds: float = 10.0
+    total_seconds: float = 60.0
+    """No attempt begins later than this after the first began. One that runs is not cut off: an answer takes
+    SageMaker's 60 seconds at most."""
+
+    def __post_init__(self) -> None:
+        if self.max_attempts < 1:
+            raise SemifError(f"max_attempts = {self.max_attempts}: must be 1 or more")
+        for name in ("base_seconds", "cap_seconds", "total_seconds"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise SemifError(f"{name} = {getattr(self, name)}: must be 0 or more, and finite")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of one sending of a request, for metrics and logs."""
+
+    number: int
+    """1 for the first."""
+    seconds: float
+    """From sending to the whole reply, or to the failure."""
+    status: int | None
+    """200; else the container's or SageMaker's HTTP status; None where no reply came."""
+    code: str | None
+    """The error's, where it has one."""
+    retry_in_seconds: float | None
+    """How long is waited before the next attempt; None where this was the last."""
+
+
+class Clock:
+    """Time and chance, which tests replace."""
+
+    def now(self) -> float:
+        """Seconds from a fixed point."""
+        return time.monotonic()
+
+    def share(self) -> float:
+        """A random number from 0 to 1."""
+        return random.random()  # noqa: S311 - spreads load, keeps no secret
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, on this thread."""
+        time.sleep(seconds)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, and let the event loop do other things."""
+        await asyncio.sleep(seconds)
+
+
+SYSTEM_CLOCK = Clock()
+
+
+class Attempts:
+    """The attempts of one request. `begin`, then `succeeded` or `failed`, for each."""
+
+    def __init__(self, retry: Retry, clock: Clock, on_attempt: Callable[[Attempt], object]) -> None:
+        self._retry = retry
+        self._clock = clock
+        self._on_attempt = on_attempt
+        self._number = 0
+        self._first_began = self._began = clock.now()
+
+    def begin(self) -> None:
+        """The request is sent now."""
+        self._number += 1
+        self._began = self._clock.now()
+
+    def succeeded(self) -> None:
+        """The answer is there."""
+        self._tell(200, None, None)
+
+    def failed(self, error: DecisionError) -> float:
+        """Seconds to wait before the next attempt. Raises `error` where there shall be none."""
+        seconds = self._wait(error)
+        self._tell(error.status, error.code, seconds)
+        if seconds is None:
+            error.attempts = self._number
+            raise error
+        return seconds
+
+    def _wait(self, error: DecisionError) -> float | None:
+        retry = self._retry
+        if not error.retryable or self._number >= retry.max_attempts:
+            return None
+        longest = min(retry.cap_seconds, retry.base_seconds * 2 ** min(self._number - 1, 32))
+        seconds = (error.retry_after_seconds or 0.0) + self._clock.share() * longest
+        waited = self._clock.now() - self._first_began
+        return seconds if waited + seconds <= retry.total_seconds else None
+
+    def _tell(self, status: int | None, code: str | None, retry_in_seconds: float | None) -> None:
+        seconds = self._clock.now() - self._began
+        self._on_attempt(Attempt(self._number, seconds, status, code, retry_in_seconds))

@@ -1,0 +1,84 @@
+"""Where a request goes: to an endpoint of SageMaker, or to an address. Which one is chosen here, once."""
+
+from typing import TYPE_CHECKING, Protocol
+
+import boto3
+
+from semif.aws import Aws, aws_errors
+from semif.client.endpoint import SAGEMAKERS_SECONDS, EndpointTransport, invoke_config
+from semif.client.url import UrlTransport
+from semif.errors import SemifError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
+
+CONNECTIONS = 10
+"""Connections that a client keeps open, where it is not told otherwise."""
+
+
+class Transport(Protocol):
+    """Sends bodies, from any thread."""
+
+    def send(self, body: bytes) -> bytes:
+        """The reply to `body`. Raises DecisionError."""
+        ...
+
+    def close(self) -> None:
+        """Let the connections go."""
+        ...
+
+
+def open_transport(
+    endpoint: str | None,
+    *,
+    url: str | None,
+    api_key: str | None,
+    region: str | None,
+    profile: str | None,
+    session: boto3.Session | None,
+    sagemaker_runtime: "SageMakerRuntimeClient | None",
+    connections: int,
+) -> Transport:
+    """The way to `endpoint`, or to the adapter at `url`.
+
+    Raises SemifError where not exactly one of them is given, for settings of the other one, and for a
+    botocore client that repeats requests itself.
+    """
+    if (endpoint is None) == (url is None):
+        raise SemifError("give the name of an endpoint, or url= of an adapter, and not both")
+    if connections < 1:
+        raise SemifError(f"connections = {connections}: must be 1 or more")
+    aws = {"region": region, "profile": profile, "session": session, "sagemaker_runtime": sagemaker_runtime}
+    given = [name for name, value in aws.items() if value is not None]
+    if url is not None:
+        if given:
+            raise SemifError(
+                f"{' and '.join(given)} is of AWS, and url= asks an adapter directly; leave it out"
+            )
+        return UrlTransport(url, api_key=api_key, connections=connections)
+    assert endpoint is not None
+    if api_key is not None:
+        raise SemifError("api_key is for url=: an endpoint is asked with AWS credentials; leave it out")
+    if sagemaker_runtime is not None:
+        if len(given) > 1:
+            raise SemifError(f"sagemaker_runtime has its own {' and '.join(given[:-1])}; give one of them")
+        _check(sagemaker_runtime)
+        return EndpointTransport(sagemaker_runtime, endpoint)
+    if session is None:
+        session = Aws.from_profile(region=region, profile=profile).session
+    elif profile is not None:
+        raise SemifError("session has its own profile; give one of them")
+    with aws_errors():
+        made = session.client("sagemaker-runtime", region_name=region, config=invoke_config(connections))
+    return EndpointTransport(made, endpoint, owned=True)
+
+
+def _check(client: "SageMakerRuntimeClient") -> None:
+    """A client that repeats slow calls by itself would have the container compute each several times."""
+    config = client.meta.config
+    attempts = (config.retries or {}).get("total_max_attempts")  # type: ignore[attr-defined]  # stubs lack it
+    if attempts != 1 or config.read_timeout <= SAGEMAKERS_SECONDS:  # type: ignore[attr-defined]
+        raise SemifError(
+            f"this sagemaker_runtime repeats requests itself or waits {SAGEMAKERS_SECONDS} s or less; make "
+            'it with botocore.config.Config(read_timeout=70, retries={"total_max_attempts": 1})'
+        )

@@ -1,0 +1,61 @@
+"""HTTP connections of our own: the user's proxy, addresses, and what went wrong in words."""
+
+import urllib.request
+
+import urllib3
+
+from semif.errors import SemifError, shown
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def open_pool(
+    url: str, *, timeout: urllib3.Timeout, retries: urllib3.Retry | bool, connections: int = 10
+) -> urllib3.PoolManager:
+    """Connections towards `url`, `connections` of which are kept.
+
+    They go through the proxy that the system names for it; to this machine, never.
+    """
+    parsed = urllib3.util.parse_url(url)
+    host = parsed.host or ""
+    proxy = urllib.request.getproxies().get(parsed.scheme or "https")
+    if proxy and host not in LOOPBACK and not urllib.request.proxy_bypass(host):
+        return urllib3.ProxyManager(proxy, timeout=timeout, retries=retries, maxsize=connections)
+    return urllib3.PoolManager(timeout=timeout, retries=retries, maxsize=connections)
+
+
+def check_url(url: str) -> None:
+    """Raise SemifError for what is no address of an adapter."""
+    try:
+        parts = urllib3.util.parse_url(url)
+        whole = parts.scheme in {"http", "https"} and bool(parts.host)
+        more = parts.query is not None or parts.fragment is not None or parts.auth is not None
+    except urllib3.exceptions.LocationParseError:  # a port over 65535, a host with a space
+        whole = more = False
+    if not whole or more:
+        raise SemifError(
+            f"{shown(url)} cannot be asked: an address is http:// or https://, a host and maybe a port (1 to "
+            "65535) and a path, as in http://127.0.0.1:8080"
+        )
+
+
+def what_happened(error: BaseException) -> str:
+    """A failed connection in words, without urllib3's objects and error numbers."""
+    if isinstance(error, urllib3.exceptions.MaxRetryError) and error.reason is not None:
+        error = error.reason
+    match error:
+        case urllib3.exceptions.NameResolutionError():
+            words = "cannot be reached: no such host is known"
+        case urllib3.exceptions.ProxyError():
+            words = "cannot be reached: the proxy does not let us through"
+        case urllib3.exceptions.SSLError():
+            words = f"cannot be reached over TLS: {str(error)[:200]}"
+        case urllib3.exceptions.ResponseError():  # redirected without end
+            words = f"cannot be reached: {error}"
+        case _ if isinstance(error.__cause__, OSError) and error.__cause__.strerror:
+            words = f"cannot be reached: {error.__cause__.strerror.lower()}"
+        case urllib3.exceptions.TimeoutError():
+            words = "took too long to answer"
+        case _:
+            words = "broke the connection off"
+    return words
