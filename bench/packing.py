@@ -33,7 +33,7 @@ def main() -> None:
         folder = Path(name)
         archive = folder / ARCHIVE_FILE
         cases: dict[str, Callable[[], object]] = {
-            "semif model build": lambda: write_archive(preset.manifest(), gguf, archive),
+            "semif model build": lambda: write_archive(preset.manifest(), [gguf], archive),
             "tar czf": lambda: run(["tar", "czf", str(archive), "-C", str(gguf.parent), gguf.name]),
             "tar cf": lambda: run(["tar", "cf", str(archive), "-C", str(gguf.parent), gguf.name]),
             "SHA-256 alone": lambda: sha256(gguf),

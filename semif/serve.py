@@ -25,11 +25,14 @@ def library_folder() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def adapter_environment(what: str, *, root: Path, host: str, port: int, progress: Progress) -> dict[str, str]:
+def adapter_environment(
+    what: str, *, root: Path, host: str, port: int, progress: Progress, calibration: Path | None = None
+) -> dict[str, str]:
     """The environment for `python -m semif_adapter serve` on `what`, a preset's name or a GGUF's path.
 
-    A preset's GGUF is fetched and verified first. The caller's own SEMIF_* settings stay in force. Raises
-    SemifError for what is neither, and for an address that cannot be listened on.
+    A preset's GGUF is fetched and verified first. `calibration` takes the place of the preset's. The caller's
+    own SEMIF_* settings stay in force. Raises SemifError for what is neither, and for an address that cannot
+    be listened on.
     """
     _check_free(host, port)
     if what.endswith(".gguf"):
@@ -40,7 +43,8 @@ def adapter_environment(what: str, *, root: Path, host: str, port: int, progress
         model = {"gguf": path}
     else:
         model = {"model_dir": _model_folder(_preset(what), root, progress)}
-    settings = Settings.model_validate({"host": host, "port": port, "library_dir": library_folder(), **model})
+    fixed = {"host": host, "port": port, "library_dir": library_folder(), "calibration": calibration}
+    settings = Settings.model_validate({**fixed, **model})
     # Nobody collects CloudWatch's lines from a terminal.
     return {"SEMIF_METRICS": "off", **adapter_variables(os.environ), **settings.to_env()}
 
@@ -62,14 +66,15 @@ def _preset(name: str) -> Preset:
 
 
 def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:
-    """What the container finds in /opt/ml/model: the GGUF, here a link into the cache, and its manifest."""
-    gguf = fetch(preset, progress)
+    """What the container finds in /opt/ml/model: the manifest and its members, here links to their files."""
+    paths = [fetch(preset, progress), *filter(None, [preset.calibration_path])]
     manifest = preset.manifest()
     folder = root / ".semif" / "models" / manifest.sha256
     folder.mkdir(parents=True, exist_ok=True)
-    link = folder / manifest.gguf.file
-    link.unlink(missing_ok=True)
-    link.symlink_to(gguf)
+    for member, path in zip(manifest.members, paths, strict=True):
+        link = folder / member.file
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
     (folder / MANIFEST_FILE).write_bytes(manifest.canonical_bytes())
     return folder
 

@@ -1,11 +1,12 @@
 """Calibration files for tests. Their figures are made up; the temperatures are what the test says."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from semif_adapter.calibration import Calibration, Figures, PromptCalibration
+from semif_adapter.calibration import Calibration, Figures, Fitted, PromptCalibration
 from semif_adapter.contract import Readout
-from semif_adapter.prompt import PROMPT_REVISION
+from semif_adapter.prompt_version import PROMPT_REVISION
 
 TEMPERATURE = 2.0
 
@@ -16,14 +17,30 @@ def calibration(
     *,
     template: str = "chat",
     layouts: tuple[str, ...] = ("schema-first", "state-first"),
+    kinds: Mapping[str, float] | None = None,
     **prompt: Any,
 ) -> Calibration:
-    """Of a model, for the prompts of `layouts`; `prompt` changes fields of each of them."""
+    """Of a model, for the prompts of `layouts`; `prompt` changes fields of each of them.
+
+    `kinds` are the temperatures of kinds that have their own.
+    """
     figures = Figures(ece=0.2, brier=0.6, log_loss=0.9)
-    fields = {"temperature": TEMPERATURE, "tasks": 60, "groups": 60, "before": figures, "after": figures}
+    fields: dict[str, Any] = {
+        "temperature": TEMPERATURE,
+        "tasks": 60,
+        "groups": 60,
+        "before": figures,
+        "after": figures,
+    }
+    own = {kind: Fitted(**{**fields, "temperature": value}) for kind, value in (kinds or {}).items()}
     prompts = tuple(
         PromptCalibration(
-            **{"prompt_version": f"{template}-{readout}-{layout}-{PROMPT_REVISION}", **fields, **prompt}
+            **{
+                "prompt_version": f"{template}-{readout}-{layout}-{PROMPT_REVISION}",
+                "kinds": own,
+                **fields,
+                **prompt,
+            }
         )
         for layout in layouts
     )

@@ -44,20 +44,27 @@ class Figures(_Part):
     """Mean negative logarithm of the right option's probability, in nats."""
 
 
-class PromptCalibration(_Part):
-    """The temperatures of one prompt, as `prompt_version` of the results names it."""
+class Fitted(_Part):
+    """A temperature, what it was fitted on, and what it changes."""
 
-    prompt_version: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,80}$")]
     temperature: Temperature
-    """For a decision, which has no kind, and for kinds that have none of their own."""
-    kinds: dict[QuestionKind, Temperature] = {}
-    """For the kinds of System One's questions that had data enough."""
     tasks: Annotated[int, Field(ge=1)]
     groups: Annotated[int, Field(ge=1)]
     """Tasks that resemble each other count as one group, and are never on both sides of a fold."""
     before: Figures
     after: Figures
-    """Out of fold: each task's probabilities by temperatures fitted without its group."""
+    """Out of fold: each task's probabilities by a temperature fitted without its group."""
+
+
+class PromptCalibration(Fitted):
+    """The temperatures of one prompt, as `prompt_version` of the results names it.
+
+    Its own is for a decision, which has no kind, and for kinds that have none of their own.
+    """
+
+    prompt_version: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,80}$")]
+    kinds: dict[QuestionKind, Fitted] = {}
+    """For the kinds of System One's questions that had data enough and gained by it."""
 
 
 class Calibration(_Part):
@@ -91,6 +98,7 @@ class LoadedCalibration:
     """A calibration and the SHA-256 of its file's bytes, by which results name it."""
 
     name: str
+    bytes: int
     sha256: str
     content: Calibration
 
@@ -119,8 +127,8 @@ class LoadedCalibration:
         """The temperature for an answer; None where it was not fitted for its prompt."""
         for prompt in self.content.prompts:
             if prompt.prompt_version == prompt_version:
-                own = prompt.kinds.get(kind) if kind else None
-                return AppliedCalibration(sha256=self.sha256, temperature=own or prompt.temperature)
+                fitted = prompt.kinds.get(kind, prompt) if kind else prompt
+                return AppliedCalibration(sha256=self.sha256, temperature=fitted.temperature)
         return None
 
     def summary(self) -> dict[str, object]:
@@ -155,4 +163,4 @@ def parse_calibration(data: bytes, name: str) -> LoadedCalibration:
             f"{name} is not in the form that `semif calibrate fit` writes (a key twice, other spaces or "
             "numbers); fit it again"
         )
-    return LoadedCalibration(name, hashlib.sha256(data).hexdigest(), content)
+    return LoadedCalibration(name, len(data), hashlib.sha256(data).hexdigest(), content)

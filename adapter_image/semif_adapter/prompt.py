@@ -19,6 +19,7 @@ from semif_adapter.chat_template import Template
 from semif_adapter.contract import Layout, Readout
 from semif_adapter.errors import InvalidRequestError
 from semif_adapter.llama import Model, Tokens
+from semif_adapter.prompt_version import prompt_version
 from semif_adapter.question import OptionText, Question, content_text
 
 SYSTEM_TEXT: dict[Readout, str] = {
@@ -26,9 +27,6 @@ SYSTEM_TEXT: dict[Readout, str] = {
     "text": "Choose the best answer.",
 }
 """Short on purpose: every token is paid for with every decision."""
-
-PROMPT_REVISION = 2
-"""Raised with every change to the words or the cuts below, as part of `prompt_version`."""
 
 TEXTS_KEPT = 512
 LONGEST_KEPT = 4096
@@ -93,8 +91,8 @@ class PromptWriter:
         return np.concatenate([self.system, self._suffix])
 
     def version(self, layout: Layout) -> str:
-        """What names the words and cuts of this writer's prompts in results."""
-        return f"{self._template.name}-{self._readout}-{layout}-{PROMPT_REVISION}"
+        """The `prompt_version` of this writer's prompts."""
+        return prompt_version(self._template.name, self._readout, layout)
 
     def write(
         self,

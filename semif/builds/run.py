@@ -8,8 +8,8 @@ from semif.base_images import base_image
 from semif.builds.codebuild import SUCCEEDED, Build, BuildError, follow, require_success, start_build
 from semif.builds.sources import (
     IMAGE_SOURCES,
-    MODEL_SOURCES,
     SourceZip,
+    model_sources,
     pack_sources,
     source_revision,
     upload_sources,
@@ -78,7 +78,7 @@ def stale_image(target: Target, lock: Lock) -> str | None:
 def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
     """The lock's image part, and the model build, which has passed."""
     image_source = pack_sources(target.root, IMAGE_SOURCES)
-    model_source = pack_sources(target.root, MODEL_SOURCES)
+    model_source = _model_source(target)
     variables = {"REVISION": source_revision(target.root), "SOURCE_SHA256": image_source.sha256}
     image = _start(target, stack, "image", image_source, variables)
     model = _start_model(target, stack, model_source)
@@ -93,7 +93,7 @@ def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict
 def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
     """As `_build_both`, with the published image. It is looked up first, before anything is built for it."""
     image = _published_image(target)
-    model = _start_model(target, stack, pack_sources(target.root, MODEL_SOURCES))
+    model = _start_model(target, stack, _model_source(target))
     follow(target.aws, [model], poll_seconds=target.poll_seconds, on_change=on_change)
     require_success([model])
     return image, model
@@ -106,6 +106,10 @@ def _published_image(target: Target) -> dict[str, object]:
 
 def _hub_model(table: ModelTable) -> dict[str, object]:
     return {"hf_repo": table.hf_repo, "hf_file": table.hf_file, "revision": table.revision}
+
+
+def _model_source(target: Target) -> SourceZip:
+    return pack_sources(target.root, model_sources(load_preset(str(target.environment.model.preset))))
 
 
 def _start_model(target: Target, stack: Stack, source: SourceZip) -> Build:

@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 
 from semif.aws import aws_errors
 from semif.errors import SemifError
+from semif.presets import Preset
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -41,6 +42,7 @@ MODEL_SOURCES = (
 """Globs under the project root, each of which must find something. Named files rather than whole folders keep
 caches, secrets and scratch files out."""
 
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o100644 << 16
 
@@ -56,6 +58,12 @@ class SourceZip:
     def key(self) -> str:
         """Where it lies in the model bucket."""
         return f"sources/{self.sha256}.zip"
+
+
+def model_sources(preset: Preset) -> tuple[str, ...]:
+    """The globs for the build of `preset`'s model."""
+    calibration = preset.calibration
+    return (*MODEL_SOURCES, f"models/{calibration.file}") if calibration else MODEL_SOURCES
 
 
 def pack_sources(root: Path, globs: Sequence[str]) -> SourceZip:

@@ -10,7 +10,7 @@ from semif.errors import SemifError
 
 COMMANDS = (
     "demo", "deploy", "decide", "ask", "status", "logs", "size", "diff", "rollback", "destroy", "build",
-    "env", "model", "image", "serve",
+    "env", "model", "image", "serve", "calibrate",
 )  # fmt: skip
 """In the order of `semif --help`. The module of `decide` is `semif.cli.decide`."""
 

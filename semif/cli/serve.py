@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from pathlib import Path
 
 import click
 
@@ -19,7 +20,13 @@ from semif.serve import adapter_environment
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--ui", is_flag=True, help="Add a page to try the model in a browser; on this machine alone.")
-def command(model: str, port: int, host: str, ui: bool) -> None:
+@click.option(
+    "--calibration",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A calibration (semif calibrate fit) to try, instead of the preset's.",
+)
+def command(model: str, port: int, host: str, ui: bool, calibration: Path | None) -> None:
     """Serve a model on this machine.
 
     Serves a preset's model, or a GGUF file, until Ctrl-C. The program is the one that runs in the
@@ -38,7 +45,14 @@ def command(model: str, port: int, host: str, ui: bool) -> None:
     if ui:
         _check_page(host)
     with progress_on_stderr() as progress:
-        environment = adapter_environment(model, root=project_root(), host=host, port=port, progress=progress)
+        environment = adapter_environment(
+            model,
+            root=project_root(),
+            host=host,
+            port=port,
+            calibration=calibration.resolve() if calibration else None,
+            progress=progress,
+        )
     url = f"http://{host}:{port}"
     click.echo(
         f"semif: serving {model} at {url} once the model is loaded (/ping says when). Ask it with", err=True

@@ -9,7 +9,7 @@ import hashlib
 import os
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
@@ -31,21 +31,23 @@ _GZIP = 31
 
 
 def write_archive(
-    manifest: ModelManifest, gguf: Path, target: Path, progress: Progress = silent
+    manifest: ModelManifest, paths: Sequence[Path], target: Path, progress: Progress = silent
 ) -> HashedFile:
-    """Write manifest and `gguf`, in that order and nothing else, to `target`.
+    """Write the manifest and its members, in that order and nothing else, to `target`.
 
-    The bytes packed are hashed as they pass: unless they are the manifest's, MismatchError is raised. Then,
-    and on any other failure or interruption, `target` is as it was before.
+    `paths` are the members' files, in the manifest's order. The bytes packed are hashed as they pass: unless
+    they are the manifest's, MismatchError is raised. Then, and on any other failure or interruption, `target`
+    is as it was before.
     """
     with replacing(target) as out:
         packer = _Packer(out)
         text = manifest.canonical_bytes()
         packer.add(tar_header(MANIFEST_FILE, len(text)))
         packer.add(_padded(text))
-        packer.add(tar_header(manifest.gguf.file, manifest.gguf.bytes))
-        _add_member(packer, gguf, manifest.gguf, progress)
-        packer.add(_padded(b"", manifest.gguf.bytes))
+        for member, path in zip(manifest.members, paths, strict=True):
+            packer.add(tar_header(member.file, member.bytes))
+            _add_member(packer, path, member, progress)
+            packer.add(_padded(b"", member.bytes))
         packer.add(b"\0" * (2 * tarfile.BLOCKSIZE))
         packer.finish()
     return HashedFile(target, packer.bytes, packer.sha256)

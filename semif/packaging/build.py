@@ -70,14 +70,15 @@ def build_model(
     if output.startswith("s3:"):
         return _build_to_s3(preset, S3Uri.parse(output), model_format, progress)
     folder = Path(output)
-    gguf = _checked_gguf(preset, progress)
+    paths = _checked_files(preset, progress)
     manifest = preset.manifest()
     if model_format == "tar.gz":
-        archive = write_archive(manifest, gguf, folder / ARCHIVE_FILE, progress)
+        archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
         _write_manifest(manifest, folder)
         return _archived(preset, archive.sha256, archive.bytes, archive.path)
-    with gguf.open("rb") as source, replacing(folder / manifest.gguf.file) as out:
-        shutil.copyfileobj(source, out, 1 << 20)
+    for member, path in zip(manifest.members, paths, strict=True):
+        with path.open("rb") as source, replacing(folder / member.file) as out:
+            shutil.copyfileobj(source, out, 1 << 20)
     _write_manifest(manifest, folder)
     return _unpacked(preset, folder)
 
@@ -104,17 +105,17 @@ def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progr
         return found
     manifest = preset.manifest()
     place = _place(models, manifest, model_format)
-    gguf = _checked_gguf(preset, progress)
+    paths = _checked_files(preset, progress)
     # Beside the cached model, which has room for models; /tmp is often small or in memory.
     cache_root().mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=cache_root(), prefix="pack-") as name:
         folder = Path(name)
         if model_format == "tar.gz":
-            archive = write_archive(manifest, gguf, folder / ARCHIVE_FILE, progress)
+            archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
             publish(client, archive, place, manifest.sha256, progress)
             return _archived(preset, archive.sha256, archive.bytes, place)
         written = _write_manifest(manifest, folder)
-        publish_files(client, place, manifest, gguf=gguf, manifest_file=written, progress=progress)
+        publish_files(client, place, manifest, paths=paths, manifest_file=written, progress=progress)
         return _unpacked(preset, place)
 
 
@@ -122,10 +123,12 @@ def _place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) ->
     return models.child(manifest.sha256, ARCHIVE_FILE if model_format == "tar.gz" else FILES_FOLDER)
 
 
-def _checked_gguf(preset: Preset, progress: Progress) -> Path:
+def _checked_files(preset: Preset, progress: Progress) -> tuple[Path, ...]:
+    """The files of the manifest's members, in its order."""
     gguf = fetch(preset, progress)
     check_gguf(gguf)
-    return gguf
+    calibration = preset.calibration_path
+    return (gguf, calibration) if calibration else (gguf,)
 
 
 def _write_manifest(manifest: ModelManifest, folder: Path) -> HashedFile:

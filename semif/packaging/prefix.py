@@ -3,6 +3,7 @@
 The manifest is uploaded last: where it is, all else is.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,16 +56,17 @@ def publish_files(
     prefix: S3Uri,
     manifest: ModelManifest,
     *,
-    gguf: Path,
+    paths: Sequence[Path],
     manifest_file: HashedFile,
     progress: Progress = silent,
 ) -> None:
-    """Upload the files, each with its hash and read back; what is there already is left alone.
+    """Upload the members' files, which `paths` are in the manifest's order, and then the manifest.
 
-    Raises SemifError as `publish` does, and where `gguf` is not what the manifest says: what came back from
-    S3 is then other than what is pinned, and is deleted again.
+    Each goes with its hash and is read back; what is there already is left alone. Raises SemifError as
+    `publish` does, and where a file is not what the manifest says: what came back from S3 is then other than
+    what is pinned, and is deleted again.
     """
-    member = manifest.gguf
-    model = HashedFile(gguf, member.bytes, member.sha256)
-    publish(client, model, prefix.child(member.file), manifest.sha256, progress)
+    for member, path in zip(manifest.members, paths, strict=True):
+        file = HashedFile(path, member.bytes, member.sha256)
+        publish(client, file, prefix.child(member.file), manifest.sha256, progress)
     publish(client, manifest_file, prefix.child(MANIFEST_FILE), manifest.sha256, progress)

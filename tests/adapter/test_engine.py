@@ -11,7 +11,7 @@ from semif_adapter.engine import Engine
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.manifest import MANIFEST_FILE, Member, ModelManifest, PromptSpec
 from semif_adapter.model_files import find_model
-from semif_adapter.prompt import PROMPT_REVISION
+from semif_adapter.prompt_version import PROMPT_REVISION
 from semif_adapter.question import OptionText, Question
 from semif_adapter.settings import Settings
 

@@ -13,12 +13,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from local_aws.container_engine import missing
 from semif import local
 from semif.lock import BuiltImage, UnbuiltImage, read_lock
 from semif.presets import load_preset
+from semif_adapter.readout import softmax
+from tests.calibrations import TEMPERATURE, calibration, write_calibration
 
 REPOSITORY = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(
@@ -72,8 +75,13 @@ def wait_until_nothing_runs(project: Path) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A copy of the project in which `semif deploy demo --local` has passed."""
+    """A copy of the project, its model calibrated, in which `semif deploy demo --local` has passed."""
     project = copy_project(tmp_path_factory.mktemp("chain"))
+    write_calibration(
+        project / "models" / "embedded.calibration.json", calibration(load_preset("embedded").model.sha256)
+    )
+    with (project / "models" / "embedded.toml").open("a") as preset:
+        preset.write('\n[calibration]\nfile = "embedded.calibration.json"\n')
     try:
         deployed = semif(project, "deploy", "demo", "--local", "--json")
         assert deployed.returncode == 0, deployed.stderr
@@ -85,7 +93,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         local.stop_server(project)
 
 
-def test_the_lock_pins_what_was_built(project: Path) -> None:
+def test_the_lock_pins_what_was_built(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEMIF_PROJECT", str(project))
     lock = read_lock(local.lock_path(project, "demo"))
     assert isinstance(lock.image, UnbuiltImage if missing() else BuiltImage)
     assert lock.model.manifest_sha256 == load_preset("embedded").manifest().sha256
@@ -128,6 +137,9 @@ def test_the_endpoint_answers_the_examples(project: Path, example: str) -> None:
     for result in reply.get("results") or [reply["result"]]:
         assert sum(result["probabilities"]) == pytest.approx(1)
         assert result["model"]["sha256"] == load_preset("embedded").model.sha256
+        assert result["calibration"]["temperature"] == TEMPERATURE
+        calibrated = softmax(np.array(result["option_logits"]) / TEMPERATURE)
+        assert result["probabilities"] == pytest.approx(calibrated.tolist())
 
 
 def test_the_containers_refusal_comes_through_sagemaker_as_one_line(project: Path) -> None:

@@ -65,7 +65,7 @@ def test_the_same_model_gives_the_same_bytes_from_anywhere(small_gguf: Make, tmp
         link = tmp_path / folder / "link"
         link.symlink_to(copy)
         for gguf in (copy, link):
-            hashes.add(write_archive(manifest, gguf, tmp_path / folder / ARCHIVE_FILE).sha256)
+            hashes.add(write_archive(manifest, [gguf], tmp_path / folder / ARCHIVE_FILE).sha256)
     assert len(hashes) == 1
     head = (tmp_path / "a" / ARCHIVE_FILE).read_bytes()[:10]
     assert head[3] == 0, "no name, comment or extra field"
@@ -103,7 +103,7 @@ def test_a_file_that_changes_while_it_is_packed_leaves_nothing(small_gguf: Make,
     for changed in (whole[:-1] + b"x", whole + b"x", whole[:-1]):
         source.write_bytes(changed)
         with pytest.raises(MismatchError) as e:
-            write_archive(manifest, source, tmp_path / "out" / ARCHIVE_FILE)
+            write_archive(manifest, [source], tmp_path / "out" / ARCHIVE_FILE)
         assert manifest.gguf.sha256 in str(e.value)
         assert files_below(tmp_path / "out") == []
 

@@ -1,0 +1,1 @@
+"""Calibration: temperatures and thresholds from answers to labelled tasks. See docs/calibration.md."""

@@ -1,0 +1,23 @@
+"""`semif calibrate`: how far a model's probabilities may be believed, and from where on they are acted on."""
+
+import click
+
+from semif.cli.calibrate.fit import fit
+from semif.cli.calibrate.thresholds import thresholds
+
+
+@click.group()
+def command() -> None:
+    """Make probabilities say what they are worth, and find where to act on them.
+
+    Both commands read run files: what `semif evaluate run` got for labelled tasks.
+
+    \b
+      semif evaluate run --url http://127.0.0.1:8080 examples/labelled.jsonl -o run.jsonl
+      semif calibrate fit run.jsonl -o calibration.json
+      semif calibrate thresholds run.jsonl --calibration calibration.json --coverage 0.5
+    """
+
+
+command.add_command(fit)
+command.add_command(thresholds)

@@ -1,0 +1,19 @@
+"""What the calibrate commands share."""
+
+from pathlib import Path
+
+import click
+
+run_files = click.argument(
+    "runs",
+    metavar="RUN...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+
+
+def tell_left_out(count: int) -> None:
+    """Say on stderr how many tasks got no answer, if any."""
+    if count:
+        click.echo(f"semif: {count} tasks got no answer and are left out", err=True)

@@ -1,0 +1,132 @@
+"""`semif calibrate thresholds`: from which probability on an answer is acted on."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from semif.cli.calibrate.options import run_files, tell_left_out
+from semif.cli.common import json_option, print_json
+from semif.evaluation.extra import need_evaluate_extra
+
+if TYPE_CHECKING:
+    from semif.calibration.search import FoundThreshold, Goal
+    from semif.calibration.thresholds import OperatingPoint
+    from semif.evaluation.measures import Share
+
+LADDER = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+"""Thresholds that the table shows beside the one that was found."""
+
+
+@click.command()
+@run_files
+@click.option(
+    "--precision",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Accept as much as can be with at least this share of the accepted right, surely.",
+)
+@click.option(
+    "--coverage",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Accept at least this share of the answers, the surest first.",
+)
+@click.option(
+    "--cost-of-error",
+    type=click.FloatRange(0, 1e6, min_open=True),
+    help="Make decisions cheapest, where a wrong one costs as much as so many handed over.",
+)
+@click.option(
+    "--calibration",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Apply this calibration to a run that was asked without; default: the probabilities as answered.",
+)
+@click.option("--family", metavar="NAME", help="Take the tasks of this family alone.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="POLICY",
+    help="Write a policy (TOML) with the threshold for every option; needs tasks of one set of options.",
+)
+@json_option
+def thresholds(
+    *,
+    runs: tuple[Path, ...],
+    precision: float | None,
+    coverage: float | None,
+    cost_of_error: float | None,
+    calibration: Path | None,
+    family: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Find the probability from which on an answer is accepted, and what that is worth.
+
+    Answers below the threshold go to the policy's fallback, a person where it says nothing else. Give exactly
+    one of --precision, --coverage and --cost-of-error. RUN is what `semif evaluate run` wrote, best asked of
+    the endpoint as it will serve, calibrated if it will be.
+
+    --precision counts as reached where the lower end of its 95 % interval is there. Where no threshold
+    reaches what is wanted the command says so, writes nothing and exits with 1.
+
+    \b
+    Examples:
+      semif calibrate thresholds run.jsonl --precision 0.95
+      semif calibrate thresholds run.jsonl --family bank --coverage 0.6 -o bank.policy.toml
+      semif calibrate thresholds run.jsonl --cost-of-error 20
+    """
+    goals: dict[Goal, float | None] = {
+        "precision": precision,
+        "coverage": coverage,
+        "cost-of-error": cost_of_error,
+    }
+    given = [(goal, value) for goal, value in goals.items() if value is not None]
+    if len(given) != 1:
+        raise click.UsageError("give exactly one of --precision, --coverage and --cost-of-error")
+    need_evaluate_extra()
+    from semif.calibration import policies, search  # noqa: PLC0415 - SciPy takes its time to load
+
+    [(goal, value)] = given
+    found = search.find_threshold(runs, goal, value, family=family, calibration=calibration)
+    tell_left_out(found.judged.left_out)
+    if output is not None:
+        policies.write_threshold_policy(found, output)
+    if as_json:
+        print_json(
+            {
+                "wanted": {goal: value},
+                "found": _json(found.point),
+                "cost": asdict(found.cost) if found.cost else None,
+                "points": [_json(point) for point in found.points],
+                "left_out": found.judged.left_out,
+                "policy": str(output) if output else None,
+            }
+        )
+        return
+    _print_table(found)
+    if cost := found.cost:
+        click.echo(f"a decision costs {cost.value:.3f}, 95 % interval {cost.low:.3f} to {cost.high:.3f}")
+    click.echo(f"accept from {found.point.threshold:.2f} on, for --{goal} {value:g}")
+    if output is not None:
+        click.echo(f"{output}: written, for semif decide --policy")
+
+
+def _json(point: "OperatingPoint") -> dict[str, Any]:
+    return {**asdict(point), "errors": point.errors}
+
+
+def _print_table(found: "FoundThreshold") -> None:
+    click.echo("    from   accepted                      right of these                errors")
+    for point in found.points:
+        if point is found.point or point.threshold in LADDER:
+            mark = "->" if point is found.point else "  "
+            right = _share(point.precision) if point.precision else "none"
+            click.echo(
+                f" {mark} {point.threshold:.2f}   {_share(point.coverage):28}  {right:28}  {point.errors}"
+            )
+
+
+def _share(value: "Share") -> str:
+    return f"{value.part} of {value.whole}, {value.value:.1%} ({value.low:.1%} to {value.high:.1%})"
