@@ -129,7 +129,7 @@ def summarise(records: Sequence[Record]) -> Summary:
     """The figures of at least one record of order 0."""
     tasks = [record for record in records if record.order == 0]
     answered = [record for record in tasks if record.status == "answered"]
-    replied = [record for record in records if record.status in {"answered", "unparsable"}]
+    replied = [record for record in records if is_replied(record)]
     right = sum(map(is_right, tasks))
     cached = [record.cached_tokens for record in replied if record.cached_tokens is not None]
     return Summary(
@@ -160,6 +160,11 @@ def summarise(records: Sequence[Record]) -> Summary:
 def is_right(record: Record) -> bool:
     """Whether the expected option was chosen."""
     return record.choice == record.expected
+
+
+def is_replied(record: Record) -> bool:
+    """Whether a reply came in the end, be it words that name no option."""
+    return record.status in {"answered", "unparsable"}
 
 
 def confidence(record: Record) -> float | None:

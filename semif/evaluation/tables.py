@@ -5,7 +5,7 @@ A cell that a task, a server or a file has named is a `Name`: foreign text, whic
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from semif.evaluation.measures import Share
 
-MAX_NAME = 80
+MAX_NAME = 160
 """Longest name that is shown, in characters."""
 NONE = "-"
 """For a figure that there is none of."""
@@ -39,13 +39,20 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     words: int = 1
-    note: str = field(default="")
+    note: str = ""
 
 
 def print_tables(console: Console, tables: Sequence[Table]) -> None:
     """On a terminal; foreign text is neither markup nor a control sequence."""
     for table in tables:
-        shown = RichTable(title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        headed = any(table.columns)
+        shown = RichTable(
+            title=table.title,
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD if headed else box.SIMPLE,
+            show_header=headed,
+        )
         for place, column in enumerate(table.columns):
             shown.add_column(column, justify="left" if place < table.words else "right", overflow="fold")
         for row in table.rows:

@@ -1,0 +1,33 @@
+"""`semif evaluate compare`: two runs of the same tasks."""
+
+from pathlib import Path
+
+import click
+
+from semif.cli.common import json_option
+from semif.cli.evaluate.report import html_option, markdown_option, run_file
+from semif.evaluation.extra import need_evaluate_extra
+
+
+@click.command()
+@click.argument("a", type=run_file)
+@click.argument("b", type=run_file)
+@html_option
+@markdown_option
+@json_option
+def compare(*, a: Path, b: Path, html: Path | None, markdown: Path | None, as_json: bool) -> None:
+    """Compare two runs of the same tasks.
+
+    Prints the figures of the run files A and B side by side, with the ratio B / A; whether their accuracies
+    differ by more than chance (McNemar's exact test); and the tasks on which they chose differently. Compared
+    are the tasks that both asked; what is left out is told.
+
+    \b
+    Examples:
+      semif evaluate compare cpu.jsonl gpu.jsonl
+      semif evaluate compare before.jsonl after.jsonl --html compare.html
+    """
+    need_evaluate_extra()
+    from semif.cli.evaluate.telling import tell_comparison  # noqa: PLC0415 - heavy, and an extra
+
+    tell_comparison(a, b, html=html, markdown_file=markdown, as_json=as_json)

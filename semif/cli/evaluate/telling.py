@@ -1,0 +1,78 @@
+"""What `report` and `compare` print and write. Imported when they run: SciPy is heavy, and an extra."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from semif.cli.common import print_json
+from semif.evaluation.compare import compare, pair
+from semif.evaluation.compare_tables import caveats, comparison_tables, verdict
+from semif.evaluation.report_tables import read_judged_run, report_tables
+from semif.evaluation.summary import summarise
+from semif.evaluation.tables import Table, markdown, print_tables
+from semif.files import write_whole
+
+
+def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool) -> None:
+    """The figures of one run. Raises SemifError where it cannot be read or holds nothing to judge."""
+    run = read_judged_run(path)
+    summary = summarise(run.records)
+    tables = report_tables(run.header, summary)
+    if html is not None:
+        from semif.evaluation.report_page import report_page  # noqa: PLC0415 - matplotlib, for the page alone
+
+        _write(html, report_page(run, summary))
+    if markdown_file is not None:
+        _write(markdown_file, _document("Evaluation", (), tables))
+    if as_json:
+        print_json({"run": run.header.model_dump(mode="json", by_alias=True), "summary": asdict(summary)})
+    else:
+        print_tables(Console(), tables)
+
+
+def tell_comparison(
+    first: Path, second: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool
+) -> None:
+    """Two runs side by side. Raises SemifError as for one, and where they have no task in common."""
+    a, b = read_judged_run(first), read_judged_run(second)
+    pairs = pair(a, b)
+    found = compare(pairs)
+    tables = comparison_tables(a, b, found)
+    told = (verdict(found), *caveats(a, b, pairs))
+    if html is not None:
+        from semif.evaluation.compare_page import comparison_page  # noqa: PLC0415 - matplotlib, for the page alone
+
+        _write(html, comparison_page(a, b, pairs, found))
+    if markdown_file is not None:
+        _write(markdown_file, _document("Comparison", told, tables))
+    if as_json:
+        print_json(
+            {
+                "a": a.header.model_dump(mode="json", by_alias=True),
+                "b": b.header.model_dump(mode="json", by_alias=True),
+                "tasks": found.tasks,
+                "left_out": {
+                    "only_in_a": pairs.only_in_first,
+                    "only_in_b": pairs.only_in_second,
+                    "unlike": pairs.unlike,
+                },
+                "verdict": verdict(found),
+                "comparison": asdict(found),
+            }
+        )
+        return
+    print_tables(Console(), tables)
+    for line in told:
+        click.echo(line)
+
+
+def _document(title: str, lead: Sequence[str], tables: Sequence[Table]) -> str:
+    return "\n\n".join((f"# {title}", *lead, markdown(tables)))
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, text.encode())
+    click.echo(f"semif: wrote {path}", err=True)

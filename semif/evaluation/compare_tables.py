@@ -1,0 +1,168 @@
+"""A comparison of two runs, A and B, as tables."""
+
+from collections.abc import Callable, Iterator
+
+from semif.evaluation.compare import Comparison, Pairs
+from semif.evaluation.report_tables import TARGETS, how_asked
+from semif.evaluation.run_file import Header, Run
+from semif.evaluation.summary import Summary
+from semif.evaluation.tables import NONE, Name, Table, count, interval, name, number, percent, seconds
+
+Figure = tuple[float, Callable[[float | None], str]]
+"""A number, and how it is written."""
+CHANCE = 0.05
+"""A p value below this is called more than chance."""
+
+
+def comparison_tables(first: Run, second: Run, found: Comparison) -> tuple[Table, ...]:
+    """Everything that the comparison tells, in the order of reading."""
+    return (
+        _runs_table(first.header, second.header),
+        _figures_table(found),
+        *_families_table(found),
+        _agreement_table(found),
+        differences_table(found),
+    )
+
+
+def verdict(found: Comparison) -> str:
+    """Whether B's accuracy differs from A's by more than chance, in a sentence."""
+    if not found.differences:
+        return f"No difference: the same choice on all {found.tasks:,} tasks."
+    split = (
+        f"Only A is right on {found.only_first_right:,} tasks, only B on {found.only_second_right:,} "
+        f"(McNemar's exact test: p = {found.p_value:.3g})"
+    )
+    if found.p_value >= CHANCE:
+        return f"{split}: chance alone may explain the difference in accuracy."
+    better = "A" if found.only_first_right > found.only_second_right else "B"
+    return f"{split}: {better} is right more often, by more than chance."
+
+
+def caveats(first: Run, second: Run, pairs: Pairs) -> tuple[str, ...]:
+    """What keeps the two runs from being compared as they stand."""
+    told = []
+    if {tasks.sha256 for tasks in first.header.tasks} != {tasks.sha256 for tasks in second.header.tasks}:
+        told.append("The runs are of different files of tasks: a task of the same id may have another text.")
+    for title, missing in (("A", pairs.only_in_first), ("B", pairs.only_in_second)):
+        if missing:
+            told.append(f"{missing:,} tasks that only {title} asked are left out.")
+    if pairs.unlike:
+        told.append(f"{pairs.unlike:,} tasks with other options or another expected one are left out.")
+    if how_asked(first.header.asking) != how_asked(second.header.asking):
+        told.append("The runs were asked differently: their latencies do not compare.")
+    return tuple(told)
+
+
+def differences_table(found: Comparison) -> Table:
+    """The tasks on which the two chose differently."""
+    return Table(
+        "Tasks on which A and B differ",
+        ("task", "family", "expected", "A", "B"),
+        tuple(
+            (Name(one.task), name(one.family), Name(one.expected), name(one.first), name(one.second))
+            for one in found.differences
+        ),
+        words=5,
+        note="" if found.differences else "None.",
+    )
+
+
+def _runs_table(first: Header, second: Header) -> Table:
+    rows: list[tuple[str, Callable[[Header], str]]] = [
+        ("asked", lambda header: Name(header.target.name)),
+        ("as", lambda header: TARGETS[header.target.kind]),
+        ("model", lambda header: name(header.pins.model_name)),
+        ("image", lambda header: name(header.pins.image)),
+        ("tasks", lambda header: Name(", ".join(tasks.name for tasks in header.tasks))),
+        ("how", lambda header: how_asked(header.asking)),
+        ("from", lambda header: Name(header.machine.cpu)),
+        ("load at the start", lambda header: f"{header.machine.load_average[0]:.1f}"),
+        ("began", lambda header: f"{header.started:%Y-%m-%d %H:%M} UTC"),
+    ]
+    told = tuple((title, value(first), value(second)) for title, value in rows)
+    return Table("Runs", ("", "A", "B"), tuple(row for row in told if set(row[1:]) != {NONE}), words=3)
+
+
+def _figures_table(found: Comparison) -> Table:
+    here, there = _figures(found.first), _figures(found.second)
+    rows = []
+    for title, (_, shown) in (there | here).items():
+        one, other = (side[title][0] if title in side else None for side in (here, there))
+        rows.append((title, shown(one), shown(other), ratio(one, other)))
+    return Table(
+        "Figures",
+        ("", "A", "B", "B / A"),
+        tuple(rows),
+        note=f"Over {found.tasks:,} tasks that both asked. Guessing gets {percent(found.first.guessing)}.",
+    )
+
+
+def _figures(found: Summary) -> dict[str, Figure]:
+    """What there is of a side, by its title."""
+    figures: dict[str, Figure] = {
+        "valid answers": (found.answered.part, count),
+        "right": (found.right.part, count),
+        "share right": (found.right.value, percent),
+    }
+    for title, spread in (("client", found.client_seconds), ("server", found.server_seconds)):
+        if spread is not None:
+            figures |= {
+                f"{title} p50": (spread.p50, seconds),
+                f"{title} p90": (spread.p90, seconds),
+                f"{title} p95": (spread.p95, seconds),
+                f"{title} p99": (spread.p99, seconds),
+            }
+    if (tokens := found.input_tokens) is not None:
+        figures["prompt tokens, p50"] = (tokens.p50, count)
+        if (cached := found.cached_tokens_total) is not None:
+            figures["cached tokens, share"] = (cached / max(1, found.input_tokens_total), percent)
+    figures |= {"refusals met": (found.refusals, count), "retries": (found.retries, count)}
+    if (calibration := found.calibration) is not None:
+        figures |= {
+            "calibration error": (calibration.expected_calibration_error, number),
+            "Brier score": (calibration.brier_score, number),
+            "log loss": (calibration.log_loss, number),
+        }
+    if (order := found.order_sensitivity) is not None:
+        figures["hangs on the order"] = (order.changed.value, percent)
+    if (mass := found.allowed_token_mass) is not None:
+        figures["allowed token mass, p50"] = (mass.p50, percent)
+    return figures
+
+
+def ratio(one: float | None, other: float | None) -> str:
+    """`other` / `one`."""
+    return NONE if not one or other is None else f"{other / one:.2f}"
+
+
+def _families_table(found: Comparison) -> Iterator[Table]:
+    if all(group.name is None for group in found.first.families):
+        return
+    theirs = {group.name: group.right for group in found.second.families}
+    rows = []
+    for group in found.first.families:
+        one, other = group.right, theirs.get(group.name)
+        cells = (percent(other.value), interval(other)) if other else (NONE, NONE)
+        rows.append((name(group.name), count(one.whole), percent(one.value), interval(one), *cells))
+    yield Table(
+        "Accuracy by family",
+        ("family", "tasks", "A", "95% interval", "B", "95% interval"),
+        tuple(rows),
+    )
+
+
+def _agreement_table(found: Comparison) -> Table:
+    return Table(
+        "Agreement",
+        ("", "tasks"),
+        (
+            ("both right", count(found.both_right)),
+            ("only A right", count(found.only_first_right)),
+            ("only B right", count(found.only_second_right)),
+            ("neither right", count(found.neither_right)),
+            ("another choice", count(len(found.differences))),
+            ("p (McNemar, exact)", f"{found.p_value:.3g}"),
+        ),
+        note=verdict(found),
+    )
