@@ -1,4 +1,4 @@
-"""Places of their own: a cache for tests that fetch, an account and a bucket of moto's."""
+"""What tests share: a cache of their own, an account and a bucket of moto's, one adapter to ask."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,12 +48,14 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> "Iterator[S3Client]":
 
 @pytest.fixture(scope="session")
 def adapter_url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The embedded model, served as a person would."""
+    """The embedded model, served as a person would, with the page."""
     log = tmp_path_factory.mktemp("serve") / "log"
     # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
-    with serving(log, SEMIF_PROJECT=str(project_root())) as served:
+    with serving(log, "--ui", SEMIF_PROJECT=str(project_root())) as served:
         yield served
-    assert f"semif decide --url {served}" in log.read_text()
+    told = log.read_text()
+    assert f"semif decide --url {served}" in told
+    assert f"the page to try it: {served}/" in told
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """The commands that the pages show run, as far as this machine alone can run them."""
 
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from click.testing import CliRunner
 
 from semif.cli import COMMANDS, main
 from tests.pages import PAGES, ROOT, console_lines, words_of
-from tests.serving import serving
 
 SHOWN_URL = "http://127.0.0.1:8080"
 """Where the pages say that `make serve` listens."""
@@ -29,10 +27,9 @@ ELSEWHERE = {
 """Why the others do not run here; test_documentation.py parses them."""
 
 
-@pytest.fixture(scope="module")
-def url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("serve") / "log") as served:
-        yield served
+@pytest.fixture
+def url(adapter_url: str) -> str:
+    return adapter_url
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from semif.cli import main
 from tests.browser import looking
-from tests.serving import free_port, serving, start
+from tests.serving import free_port, start
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -27,12 +27,9 @@ AWKWARD = (
 MARKUP = "<img src=x onerror=\"document.title='taken'\">"
 
 
-@pytest.fixture(scope="module")
-def url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    log = tmp_path_factory.mktemp("ui") / "log"
-    with serving(log, "--ui") as served:
-        yield served
-    assert f"the page to try it: {served}/" in log.read_text()
+@pytest.fixture
+def url(adapter_url: str) -> str:
+    return adapter_url
 
 
 @pytest.fixture
@@ -46,7 +43,7 @@ def page(browser: "Browser", url: str) -> "Iterator[Page]":
 
 def settle(page: "Page") -> None:
     """Wait until the answer to what is written is shown."""
-    page.locator("#answer[aria-busy=false]").wait_for(timeout=60_000)
+    page.locator("#answer[data-state=answered]").wait_for(timeout=60_000)
 
 
 def bars(page: "Page") -> dict[str, str]:

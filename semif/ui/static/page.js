@@ -14,7 +14,7 @@ let timer;
 function later(milliseconds = PAUSE_MS) {
   clearTimeout(timer);
   asking.abort(); // the adapter stops working on what nobody waits for
-  $("answer").setAttribute("aria-busy", "true");
+  become("asking");
   timer = setTimeout(ask, milliseconds);
 }
 
@@ -26,6 +26,7 @@ async function ask() {
     request = readRequest();
   } catch (error) {
     tell(error.message, "decision.state");
+    become("refused");
     return;
   }
   try {
@@ -49,6 +50,12 @@ async function ask() {
   }
 }
 
+/** How far the answer is: asking, answered, or refused for good. What is shown meanwhile is older. */
+function become(state) {
+  $("answer").dataset.state = state;
+  $("answer").setAttribute("aria-busy", String(state === "asking"));
+}
+
 async function send(path, request, signal) {
   const headers = { "content-type": "application/json" };
   const reply = await fetch(path, { method: "POST", headers, body: JSON.stringify(request), signal });
@@ -60,12 +67,13 @@ function answered({ option_ids: ids, probabilities }) {
   $("status").textContent = `${ids[best]}, ${(probabilities[best] * 100).toFixed(1)} %`;
   $("problem").hidden = true;
   mark(null);
-  $("answer").setAttribute("aria-busy", "false");
+  become("answered");
 }
 
 function refused({ error, retryable, retry_after_seconds: seconds }) {
   tell(retryable ? `${error.message}; asking again in ${seconds} s` : error.message, error.path);
   if (retryable) timer = setTimeout(ask, seconds * 1000);
+  else become("refused");
 }
 
 function tell(message, path) {
