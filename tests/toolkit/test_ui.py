@@ -5,6 +5,8 @@ import json
 import shlex
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,6 +179,17 @@ def test_what_is_copied_is_what_was_asked(page: "Page", url: str) -> None:
     assert words[words.index("--header") + 1] == "content-type: application/json"
     assert json.loads(words[words.index("--data-binary") + 1]) == request
     assert bars(page) == shown(asked(url, request))
+
+
+def test_the_python_that_is_copied_runs(page: "Page", url: str) -> None:
+    fill_awkwardly(page)
+    program = copied(page, "Python")
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    result = asked(url, written(page))
+    best = max(result["probabilities"])
+    choice = result["option_ids"][result["probabilities"].index(best)]
+    assert ran.stdout.splitlines()[0] == f"{choice} {best}"
 
 
 def test_a_json_state_goes_as_json(page: "Page") -> None:
