@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from semif.evaluation.compare import Comparison, Pairs
-from semif.evaluation.report_tables import TARGETS, how_asked
+from semif.evaluation.report_tables import facts, how_asked
 from semif.evaluation.run_file import Header, Run
 from semif.evaluation.summary import Summary
 from semif.evaluation.tables import NONE, Name, Table, count, interval, name, number, percent, seconds
@@ -28,9 +28,11 @@ def comparison_tables(first: Run, second: Run, found: Comparison) -> tuple[Table
 def verdict(found: Comparison) -> str:
     """Whether B's accuracy differs from A's by more than chance, in a sentence."""
     if not found.differences:
-        return f"No difference: the same choice on all {found.tasks:,} tasks."
+        return f"No difference: the same choice on {tasks(found.tasks)}."
+    if found.only_first_right == found.only_second_right:
+        return f"A and B are right equally often; they chose differently on {tasks(len(found.differences))}."
     split = (
-        f"Only A is right on {found.only_first_right:,} tasks, only B on {found.only_second_right:,} "
+        f"Only A is right on {tasks(found.only_first_right)}, only B on {tasks(found.only_second_right)} "
         f"(McNemar's exact test: p = {found.p_value:.3g})"
     )
     if found.p_value >= CHANCE:
@@ -42,13 +44,13 @@ def verdict(found: Comparison) -> str:
 def caveats(first: Run, second: Run, pairs: Pairs) -> tuple[str, ...]:
     """What keeps the two runs from being compared as they stand."""
     told = []
-    if {tasks.sha256 for tasks in first.header.tasks} != {tasks.sha256 for tasks in second.header.tasks}:
+    if {file.sha256 for file in first.header.tasks} != {file.sha256 for file in second.header.tasks}:
         told.append("The runs are of different files of tasks: a task of the same id may have another text.")
     for title, missing in (("A", pairs.only_in_first), ("B", pairs.only_in_second)):
         if missing:
-            told.append(f"{missing:,} tasks that only {title} asked are left out.")
+            told.append(f"Left out: {tasks(missing)} that only {title} asked.")
     if pairs.unlike:
-        told.append(f"{pairs.unlike:,} tasks with other options or another expected one are left out.")
+        told.append(f"Left out: {tasks(pairs.unlike)} with other options, or another expected one.")
     if how_asked(first.header.asking) != how_asked(second.header.asking):
         told.append("The runs were asked differently: their latencies do not compare.")
     return tuple(told)
@@ -69,19 +71,9 @@ def differences_table(found: Comparison) -> Table:
 
 
 def _runs_table(first: Header, second: Header) -> Table:
-    rows: list[tuple[str, Callable[[Header], str]]] = [
-        ("asked", lambda header: Name(header.target.name)),
-        ("as", lambda header: TARGETS[header.target.kind]),
-        ("model", lambda header: name(header.pins.model_name)),
-        ("image", lambda header: name(header.pins.image)),
-        ("tasks", lambda header: Name(", ".join(tasks.name for tasks in header.tasks))),
-        ("how", lambda header: how_asked(header.asking)),
-        ("from", lambda header: Name(header.machine.cpu)),
-        ("load at the start", lambda header: f"{header.machine.load_average[0]:.1f}"),
-        ("began", lambda header: f"{header.started:%Y-%m-%d %H:%M} UTC"),
-    ]
-    told = tuple((title, value(first), value(second)) for title, value in rows)
-    return Table("Runs", ("", "A", "B"), tuple(row for row in told if set(row[1:]) != {NONE}), words=3)
+    here, there = facts(first), facts(second)
+    rows = ((title, here.get(title, NONE), there.get(title, NONE)) for title in here | there)
+    return Table("Runs", ("", "A", "B"), tuple(rows), words=3)
 
 
 def _figures_table(found: Comparison) -> Table:
@@ -94,7 +86,7 @@ def _figures_table(found: Comparison) -> Table:
         "Figures",
         ("", "A", "B", "B / A"),
         tuple(rows),
-        note=f"Over {found.tasks:,} tasks that both asked. Guessing gets {percent(found.first.guessing)}.",
+        note=f"Over {tasks(found.tasks)} that both asked. Guessing gets {percent(found.first.guessing)}.",
     )
 
 
@@ -117,6 +109,8 @@ def _figures(found: Summary) -> dict[str, Figure]:
         figures["prompt tokens, p50"] = (tokens.p50, count)
         if (cached := found.cached_tokens_total) is not None:
             figures["cached tokens, share"] = (cached / max(1, found.input_tokens_total), percent)
+    if found.output_tokens is not None:
+        figures["written tokens, p50"] = (found.output_tokens.p50, count)
     figures |= {"refusals met": (found.refusals, count), "retries": (found.retries, count)}
     if (calibration := found.calibration) is not None:
         figures |= {
@@ -129,6 +123,11 @@ def _figures(found: Summary) -> dict[str, Figure]:
     if (mass := found.allowed_token_mass) is not None:
         figures["allowed token mass, p50"] = (mass.p50, percent)
     return figures
+
+
+def tasks(number_of: int) -> str:
+    """1 task, 2 tasks."""
+    return f"{number_of:,} task{'' if number_of == 1 else 's'}"
 
 
 def ratio(one: float | None, other: float | None) -> str:

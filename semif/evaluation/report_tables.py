@@ -1,6 +1,7 @@
 """A run's report as tables; what they say is `Summary`."""
 
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 
 from semif.errors import SemifError
@@ -43,7 +44,10 @@ def report_tables(header: Header, summary: Summary) -> tuple[Table, ...]:
 
 def run_table(header: Header, summary: Summary) -> Table:
     """Who was asked what, and how."""
-    return Table("Run", ("", ""), tuple(_facts(header, summary)), words=2)
+    planned = planned_tasks(header)
+    stopped = "" if summary.right.whole >= planned else f", of {planned:,}: the run is not complete"
+    rows = (*facts(header).items(), ("tasks asked", f"{summary.right.whole:,}{stopped}"))
+    return Table("Run", ("", ""), rows, words=2)
 
 
 def planned_tasks(header: Header) -> int:
@@ -57,29 +61,26 @@ def how_asked(asking: Asking) -> str:
     return f"{asking.concurrency} at a time" if asking.rate is None else f"{asking.rate:g} arrivals a second"
 
 
-def _facts(header: Header, summary: Summary) -> Iterator[tuple[str, str]]:
-    yield "asked", Name(f"{header.target.name} ({TARGETS[header.target.kind]})")
-    pins = header.pins
-    if pins.model_name:
-        yield "model", Name(pins.model_name)
-    if pins.model is not None:
-        yield "model file", Name(pins.model.sha256)
-    if pins.model_data:
-        yield "model data", Name(pins.model_data)
-    if pins.image:
-        yield "image", Name(pins.image)
-    for tasks in header.tasks:
-        yield "tasks", Name(f"{tasks.name}, SHA-256 {tasks.sha256[:16]}…")
-    asking, planned = header.asking, planned_tasks(header)
-    stopped = "" if summary.right.whole >= planned else f", of {planned:,}: the run is not complete"
-    yield "tasks asked", f"{summary.right.whole:,}{stopped}"
-    if asking.orders:
-        yield "orders of the options", f"as written, and up to {asking.orders} further (seed {asking.seed})"
-    yield "how", how_asked(asking)
-    machine = header.machine
-    yield "from", Name(f"{machine.cpu}, CPUs {machine.cpus}, load {machine.load_average[0]:.1f} at the start")
-    yield "began", f"{header.started:%Y-%m-%d %H:%M} UTC"
-    yield "semif", Name(f"{machine.semif}, commit {machine.commit}")
+def facts(header: Header) -> dict[str, str]:
+    """What a run's header tells, by its title; what it does not tell is left out."""
+    pins, asking, machine = header.pins, header.asking, header.machine
+    told: dict[str, str | None] = {
+        "asked": header.target.name,
+        "as": TARGETS[header.target.kind],
+        "model": pins.model_name,
+        "model file, SHA-256": pins.model.sha256 if pins.model else None,
+        "model data": pins.model_data,
+        "image": pins.image,
+        "tasks": ", ".join(f"{tasks.name} ({tasks.sha256[:12]}…)" for tasks in header.tasks),
+        "orders of the options": f"as written and up to {asking.orders} further, seed {asking.seed}",
+        "how": how_asked(asking),
+        "from": f"{machine.cpu}, CPUs: {machine.cpus}, load {machine.load_average[0]:.1f} at the start",
+        "began": f"{header.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        "semif": f"{machine.semif}, commit {machine.commit}",
+    }
+    if not asking.orders:
+        del told["orders of the options"]
+    return {title: Name(text) for title, text in told.items() if text}
 
 
 def answers_table(summary: Summary) -> Table:
@@ -162,6 +163,11 @@ def _asking_table(summary: Summary) -> Table:
         if (cached := summary.cached_tokens_total) is not None:
             portion = cached / summary.input_tokens_total if summary.input_tokens_total else None
             rows.append(("of all cached", f"{count(cached)} ({percent(portion)})"))
+    if (written := summary.output_tokens) is not None:
+        rows += [
+            ("written tokens of an answer, p50", count(written.p50)),
+            ("written tokens of an answer, p95", count(written.p95)),
+        ]
     return Table("Requests", ("", ""), tuple(rows))
 
 

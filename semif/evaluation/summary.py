@@ -118,6 +118,8 @@ class Summary:
     input_tokens_total: int
     cached_tokens_total: int | None
     """None where no reply told it."""
+    output_tokens: Spread | None
+    """Where answers are words."""
     calibration: Calibration | None
     order_sensitivity: OrderSensitivity | None
     allowed_token_mass: TokenMass | None
@@ -150,6 +152,7 @@ def summarise(records: Sequence[Record]) -> Summary:
         input_tokens=_spread(record.input_tokens for record in replied),
         input_tokens_total=sum(record.input_tokens or 0 for record in replied),
         cached_tokens_total=sum(cached) if cached else None,
+        output_tokens=_spread(record.output_tokens for record in replied),
         calibration=_calibration(answered),
         order_sensitivity=_order_sensitivity(records),
         allowed_token_mass=_token_mass(answered),

@@ -35,7 +35,7 @@ def test_two_runs_that_are_alike_differ_in_nothing(tmp_path: Path) -> None:
     path = write_run(tmp_path / "run.jsonl", answers(12, orders=1))
     status, output, _ = compare(path, path)
     assert status == 0
-    assert "No difference: the same choice on all 12 tasks." in output
+    assert "No difference: the same choice on 12 tasks." in output
     ratios = [
         line.split()[-1] for line in output.splitlines() if line.strip().startswith(("client p", "right "))
     ]
@@ -74,8 +74,8 @@ def test_a_worked_example(tmp_path: Path) -> None:
     assert [cell.strip() for cell in rows["valid answers"]] == ["14", "15", "1.07"]
     assert [cell.strip() for cell in rows["client p50"]] == ["0.200 s", "50 ms", "0.25"]
     assert [cell.strip() for cell in rows["`t14`"]] == ["`routing`", "`a`", "-", "`b`"]
-    assert "Only A is right on 1 tasks, only B on 9" in text.read_text()
-    assert "Only A is right on 1 tasks, only B on 9" in output
+    assert "Only A is right on 1 task, only B on 9" in text.read_text()
+    assert "Only A is right on 1 task, only B on 9" in output
 
 
 def test_a_small_difference_may_be_chance(tmp_path: Path) -> None:
@@ -84,6 +84,13 @@ def test_a_small_difference_may_be_chance(tmp_path: Path) -> None:
     )
     assert found["comparison"]["p_value"] == 1
     assert "chance alone may explain" in found["verdict"]
+
+
+def test_choices_may_differ_where_accuracies_do_not(tmp_path: Path) -> None:
+    found = compared(
+        tmp_path, [judged("t1", True), judged("t2", False)], [judged("t1", False), judged("t2", True)]
+    )
+    assert found["verdict"] == "A and B are right equally often; they chose differently on 2 tasks."
 
 
 def test_only_what_both_asked_is_compared_and_the_rest_is_told(tmp_path: Path) -> None:
@@ -106,11 +113,11 @@ def test_only_what_both_asked_is_compared_and_the_rest_is_told(tmp_path: Path) -
     assert status == 0
     for line in (
         "The runs are of different files of tasks: a task of the same id may have another text.",
-        "1 tasks that only A asked are left out.",
-        "2 tasks that only B asked are left out.",
-        "1 tasks with other options or another expected one are left out.",
+        "Left out: 1 task that only A asked.",
+        "Left out: 2 tasks that only B asked.",
+        "Left out: 1 task with other options, or another expected one.",
         "The runs were asked differently: their latencies do not compare.",
-        "No difference: the same choice on all 1 tasks.",
+        "No difference: the same choice on 1 task.",
     ):
         assert line in output.splitlines()
     found = json.loads(compare(first, second, "--json")[1])
