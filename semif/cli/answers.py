@@ -1,6 +1,7 @@
 """Answers for people: each option's probability as a small bar."""
 
 import json
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,16 +25,18 @@ def show_answer(console: Console, body: bytes, answer: Answer) -> None:
     decisions = request["decisions"] if "decisions" in request else [request["decision"]]
     for decision, result in zip(decisions, answer.results, strict=True):
         console.print(f"[bold]{escape(result.id)}[/]: {escape(decision['question'])}")
-        console.print(_bars(result, blocks="utf" in console.encoding.lower()))
+        probabilities = dict(zip(result.option_ids, result.probabilities, strict=True))
+        console.print(bars(probabilities, blocks="utf" in console.encoding.lower()))
         console.print(f"  [dim]{escape(_facts(result))}[/]", soft_wrap=True)
     if answer.timing is not None:
         console.print(f"  [dim]{_shared(answer.timing)}[/]", soft_wrap=True)
 
 
-def _bars(result: Result, *, blocks: bool) -> Table:
+def bars(probabilities: Mapping[str, float], *, blocks: bool) -> Table:
+    """A line for each option with its probability, the most probable marked."""
     table = Table.grid(padding=(0, 1))
-    best = max(result.probabilities)
-    for option, probability in zip(result.option_ids, result.probabilities, strict=True):
+    best = max(probabilities.values())
+    for option, probability in probabilities.items():
         style = "bold green" if probability == best else ""
         table.add_row(
             " ",

@@ -1,6 +1,8 @@
 """`semif decide`: ask an endpoint or an adapter."""
 
 import sys
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,21 +11,44 @@ from rich.console import Console
 from semif.cli.answers import show_answer
 from semif.cli.common import json_option
 from semif.cli.options import target_options
+from semif.cli.policy import Place, decide_under, further_places, one_decision, show_outcome
 from semif.client.client import DecisionClient
 from semif.client.request import request_body
 from semif.client.retry import Attempt
 from semif.environment import load_environment
 from semif.errors import SemifError
+from semif.policy import load_policy
 from semif.target import open_target
 
 
 @click.command()
 @click.argument("arguments", metavar="[ENV] FILE", nargs=-1)
 @click.option("--url", metavar="URL", help="Ask the adapter at this address instead of an endpoint.")
+@click.option(
+    "--policy",
+    "policy_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge the answer by this policy (docs/policy.md).",
+)
+@click.option(
+    "--endpoint",
+    "endpoints",
+    multiple=True,
+    metavar="NAME=URL",
+    help="Where an endpoint of the policy's fallback is; else it is the environment of that name.",
+)
 @target_options
 @json_option
 def command(
-    arguments: tuple[str, ...], url: str | None, on_this_machine: bool, profile: str | None, as_json: bool
+    *,
+    arguments: tuple[str, ...],
+    url: str | None,
+    policy_file: Path | None,
+    endpoints: tuple[str, ...],
+    on_this_machine: bool,
+    profile: str | None,
+    as_json: bool,
 ) -> None:
     """Ask an endpoint, show the probabilities.
 
@@ -36,11 +61,15 @@ def command(
     A request that meets overload, throttling or a broken connection is sent again, up to four times within
     a minute; standard error tells of it.
 
+    With --policy one decision is judged: what is shown, or printed with --json, is its outcome and the
+    reason. The status is 0 whatever the outcome.
+
     \b
     Examples:
       semif decide dev examples/routing.json
       semif decide demo --local examples/two-questions.json
       semif decide --url http://127.0.0.1:8080 examples/yes-or-no.json --json
+      semif decide --url http://127.0.0.1:8080 --policy examples/refunds.policy.toml examples/refund.json
     """
     if len(arguments) != (2 if url is None else 1):
         raise click.UsageError("give ENV and FILE, or --url URL and FILE")
@@ -48,20 +77,38 @@ def command(
         raise click.UsageError(
             "--url asks an adapter directly, --local and --profile choose an AWS; give one"
         )
-    if url is None:
-        _refuse_text(arguments[0])
+    if endpoints and policy_file is None:
+        raise click.UsageError("--endpoint goes with --policy")
     body = request_body(_read(arguments[-1]), name=arguments[-1])
-    if url is not None:
-        client = DecisionClient(url=url, on_attempt=_tell_retry)
-    else:
-        target = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
-        client = target.decision_client(_tell_retry)
-    with client:
+    first = Place(url, is_url=True) if url is not None else Place(arguments[0], is_url=False)
+    opened = partial(_open_client, on_this_machine=on_this_machine, profile=profile)
+    console = Console(highlight=False)
+    if policy_file is not None:
+        policy = load_policy(policy_file)
+        request = one_decision(body, name=arguments[-1])
+        further = further_places(policy, endpoints)
+        with opened(first) as client, ExitStack() as others:
+            clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
+            outcome = decide_under(policy, request, client, clients)
+        if as_json:
+            click.echo(outcome.model_dump_json())
+        else:
+            show_outcome(console, request, outcome)
+        return
+    with opened(first) as client:
         answer = client.ask(body)
     if as_json:
         click.echo(answer.raw)
     else:
-        show_answer(Console(highlight=False), body, answer)
+        show_answer(console, body, answer)
+
+
+def _open_client(place: Place, *, on_this_machine: bool, profile: str | None) -> DecisionClient:
+    if place.is_url:
+        return DecisionClient(url=place.name, on_attempt=_tell_retry)
+    _refuse_text(place.name)
+    target = open_target(place.name, on_this_machine=on_this_machine, profile=profile)
+    return target.decision_client(_tell_retry)
 
 
 def _tell_retry(attempt: Attempt) -> None:

@@ -4,11 +4,12 @@
 asynchronous way of asking, and answers that are there already, run the very same steps.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from semif.client.errors import DecisionError
+from semif.client.errors import AnswerTimeoutError, ContainerFaultError, DecisionError
+from semif.client.questions import Question
 from semif.client.results import DecisionResult
 from semif.errors import SemifError, shown
 from semif.policy.conditions import Unjudged
@@ -49,6 +50,49 @@ def deliberate(policy: "Policy", state: object, decision: str | None) -> Deliber
                 )
     last = _Proposal(policy.fallback.then, "fallback", None, "; ".join(map(str, answers)))
     return _settle(policy, state, decision, answers, last)
+
+
+def run(deliberation: Deliberation, ask: Callable[[Endpoint], Reply | None]) -> Outcome:
+    """The outcome of a deliberation, with `ask` for whom it wants to hear."""
+    reply: Reply | None = None
+    while True:
+        try:
+            endpoint = deliberation.send(reply)
+        except StopIteration as end:
+            return cast(Outcome, end.value)
+        reply = ask(endpoint)
+
+
+async def run_async(deliberation: Deliberation, ask: Callable[[Endpoint], Awaitable[Reply]]) -> Outcome:
+    """As `run`, on an event loop."""
+    reply: Reply | None = None
+    while True:
+        try:
+            endpoint = deliberation.send(reply)
+        except StopIteration as end:
+            return cast(Outcome, end.value)
+        reply = await ask(endpoint)
+
+
+def unanswered(error: DecisionError) -> DecisionError:
+    """The error where the endpoint had no answer, which is what the fallback is for.
+
+    Raises it where the program is to blame: no fallback mends a wrong request, or missing credentials.
+    """
+    if error.retryable or isinstance(error, AnswerTimeoutError | ContainerFaultError):
+        return error
+    raise error
+
+
+def check_asking(policy: "Policy", question: str, options: Any, endpoints: Iterable[str]) -> None:
+    """Raise SemifError, before anything is asked, where options or endpoints are not the policy's."""
+    check_options(policy, [option["id"] for option in Question[Any](question, options).wire_options])
+    wanted, given = set(policy.fallback.endpoints), set(endpoints)
+    if wanted != given:
+        raise SemifError(
+            f"policy {policy.name!r} falls back to {', '.join(sorted(wanted)) or 'no endpoint'}, given are "
+            f"{', '.join(sorted(given)) or 'none'}; give a client for each name, and no other"
+        )
 
 
 def check_options(policy: "Policy", options: Iterable[str]) -> None:

@@ -3,19 +3,27 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
+from semif.client.errors import DecisionError
 from semif.client.results import DecisionResult
 from semif.policy.conditions import Condition
-from semif.policy.judging import deliberate
+from semif.policy.judging import Endpoint, Reply, check_asking, deliberate, run, run_async, unanswered
 from semif.policy.outcome import Outcome
 from semif.policy.problems import problems_together
 from semif.policy.rules import MAX_RULES, Fallback, Name, Rule, Veto
 from semif_adapter.contract import MAX_OPTIONS, Identifier, WireModel
 
+if TYPE_CHECKING:
+    from semif.client.async_client import AsyncDecisionClient
+    from semif.client.client import DecisionClient
+    from semif.client.request import OrderDebiasing, State
+
+NOBODY: Mapping[str, Any] = MappingProxyType({})
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -86,12 +94,56 @@ class Policy(WireModel):
 
         Raises SemifError where an answer's options are not exactly those of the policy.
         """
-        steps = deliberate(self, state, result.id)
         waiting = iter((result, *further))
-        reply: DecisionResult[Any] | None = None
-        while True:
+        return run(deliberate(self, state, result.id), lambda _: next(waiting, None))
+
+    def decide(
+        self,
+        client: "DecisionClient",
+        state: "State",
+        question: str,
+        options: Any,
+        *,
+        id: str | None = None,  # noqa: A002 - the wire's
+        order_debiasing: "OrderDebiasing" = "none",
+        endpoints: "Mapping[str, DecisionClient]" = NOBODY,
+    ) -> Outcome:
+        """Ask `client` what `DecisionClient.decide` asks, unless a rule decides before, and judge the answer.
+
+        `endpoints` are the further ones that the fallback names. One that is overloaded, out of reach, too
+        slow or faulty, after the client's own attempts, has given no answer. Raises DecisionError for what is
+        wrong with the request or the credentials, SemifError where options or endpoints are not the policy's.
+        """
+        check_asking(self, question, options, endpoints)
+
+        def ask(endpoint: Endpoint) -> Reply:
+            asked = client if endpoint is None else endpoints[endpoint]
             try:
-                steps.send(reply)
-            except StopIteration as end:
-                return cast(Outcome, end.value)
-            reply = next(waiting, None)
+                return asked.decide(state, question, options, id=id, order_debiasing=order_debiasing)
+            except DecisionError as error:
+                return unanswered(error)
+
+        return run(deliberate(self, state, id), ask)
+
+    async def decide_async(
+        self,
+        client: "AsyncDecisionClient",
+        state: "State",
+        question: str,
+        options: Any,
+        *,
+        id: str | None = None,  # noqa: A002 - the wire's
+        order_debiasing: "OrderDebiasing" = "none",
+        endpoints: "Mapping[str, AsyncDecisionClient]" = NOBODY,
+    ) -> Outcome:
+        """As `decide`, on an event loop. Functions in rules run on the loop: they must not block."""
+        check_asking(self, question, options, endpoints)
+
+        async def ask(endpoint: Endpoint) -> Reply:
+            asked = client if endpoint is None else endpoints[endpoint]
+            try:
+                return await asked.decide(state, question, options, id=id, order_debiasing=order_debiasing)
+            except DecisionError as error:
+                return unanswered(error)
+
+        return await run_async(deliberate(self, state, id), ask)

@@ -108,6 +108,13 @@ def test_what_passes(made: Policy, result: DecisionResult[str], shortfalls: list
     assert outcome.needs_person == bool(shortfalls)
 
 
+def test_each_option_has_its_own_threshold() -> None:
+    made = policy(thresholds={"approve": 0.95, "reject": 0.6, "ask": 0.0})
+    assert made.judge({}, answer([0.2, 0.7, 0.1])).option == "reject"
+    assert made.judge({}, answer([0.9, 0.1, 0.0])).needs_person
+    assert made.judge({}, answer([0.3, 0.3, 0.4])).option == "ask"
+
+
 def test_what_decides() -> None:
     made = policy(
         rules=(
@@ -164,6 +171,19 @@ def test_what_decides() -> None:
     for state, result, expected, reason in cases:
         outcome = made.judge(state, result)
         assert (decided(outcome), reason in outcome.reason) == (expected, True), outcome.reason
+
+
+def test_vetoes_that_point_at_each_other_end_with_a_person() -> None:
+    late = Condition(field="late", op="==", value=True)
+    made = policy(
+        vetoes=(
+            Veto(name="not approve", option="approve", when=(large(1),), then="reject"),
+            Veto(name="not reject", option="reject", when=(late,), then="approve"),
+        )
+    )
+    assert made.judge({"amount": 2, "late": False}, SURE).option == "reject"
+    outcome = made.judge({"amount": 2, "late": True}, SURE)
+    assert (decided(outcome), outcome.vetoed) == ((None, "veto", "not reject"), ("approve", "reject"))
 
 
 def test_further_endpoints_are_heard_in_order() -> None:
