@@ -22,6 +22,11 @@ SERIES_COLOURS = (FIRST, SECOND)
 MAX_GROUPS = 30
 """Most families that are drawn, those with the most tasks; the table has all."""
 MAX_POINTS = 1500
+"""Most points that are drawn of a series."""
+BARS = 30
+"""Of the distribution of latency."""
+LEAST_SECONDS = 1e-4
+"""A shorter reply is drawn as this long: the axis is logarithmic."""
 MAX_LABEL = 18
 """Longest family's or run's name beside an axis, in characters."""
 
@@ -29,8 +34,8 @@ MAX_LABEL = 18
 def latency_picture(series: Mapping[str, Sequence[float]]) -> Picture:
     """How the replies' seconds are distributed, on a logarithmic axis; dashed at p50, dotted at p95."""
     everything = np.concatenate([np.asarray(values, dtype=float) for values in series.values()])
-    least = max(float(everything[everything > 0].min(initial=1.0)), 1e-6)
-    edges = np.geomspace(least * 0.95, max(float(everything.max()), least) * 1.05, 31)
+    least = max(float(everything.min()), LEAST_SECONDS)
+    edges = np.geomspace(least * 0.95, max(float(everything.max()), least) * 1.05, BARS + 1)
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
@@ -154,12 +159,10 @@ def tokens_picture(series: Mapping[str, Sequence[tuple[int, float]]]) -> Picture
         axes = figure.subplots()
         for (name, points), colour in zip(series.items(), SERIES_COLOURS, strict=False):
             if points:
-                tokens, times = zip(*_thinned(points), strict=True)
-                axes.plot(
-                    tokens, times, "o", color=colour, markersize=3.5, alpha=0.5, mew=0, label=_short(name)
-                )
+                drawn = np.maximum(_thinned(points), (0, LEAST_SECONDS))
+                axes.plot(*drawn.T, "o", color=colour, markersize=3.5, alpha=0.5, mew=0, label=_short(name))
         axes.set_yscale("log")
-        every = [time for points in series.values() for _, time in points]
+        every = [max(time, LEAST_SECONDS) for points in series.values() for _, time in points]
         _seconds_axis(axes.yaxis, min(every), max(every))
         axes.set_xlabel("prompt tokens, cached ones included")
         axes.set_xlim(left=0)
@@ -199,7 +202,7 @@ def _short(text: str) -> str:
 
 def _seconds_axis(axis: "mpl.axis.Axis", low: float, high: float) -> None:
     """Ticks at powers of ten, and between them where there are few."""
-    decades = np.log10(high / low) if low > 0 else 1.0
+    decades = np.log10(high / low)
     subs = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.2 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
     axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))

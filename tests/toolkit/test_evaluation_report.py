@@ -156,6 +156,19 @@ def test_a_run_with_nothing_to_judge_is_refused(tmp_path: Path, records: list[Re
         assert len(error.splitlines()) == 1
 
 
+def test_a_report_is_not_written_over_its_run(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run.jsonl", WORKED)
+    before = path.read_bytes()
+    for arguments in (
+        ("report", path, "--html", tmp_path / "." / path.name),
+        ("compare", path, path, "--markdown", path),
+    ):
+        status, _, error = evaluate(*arguments)
+        assert status == 1
+        assert "is the run itself" in error
+        assert path.read_bytes() == before
+
+
 def test_a_file_that_is_no_run_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     for content, told in (("", "no run file"), ("{}\n", "no run file"), (None, "no such file")):
