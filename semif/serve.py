@@ -35,6 +35,8 @@ def adapter_environment(
     be listened on.
     """
     _check_free(host, port)
+    if calibration is not None and not calibration.is_file():
+        raise SemifError(f"{calibration} is not a file")
     if what.endswith(".gguf"):
         path = Path(what).expanduser().resolve()
         if not path.is_file():

@@ -55,7 +55,10 @@ def fit_prompt(prompt_version: str, answers: Answers) -> PromptFit:
 
     Raises SemifError for fewer than MIN_TASKS answers or FOLDS groups, and where nothing can be fitted.
     """
-    everything = _fit(answers, prompt_version)
+    try:
+        everything = _fit(answers)
+    except SemifError as error:
+        raise SemifError(f"{prompt_version}: {error}") from None
     kinds: dict[QuestionKind, Fitted] = {}
     shared: dict[QuestionKind, str] = {}
     for kind in sorted({answer.kind for answer in answers if answer.kind}):
@@ -65,7 +68,7 @@ def fit_prompt(prompt_version: str, answers: Answers) -> PromptFit:
             shared[kind] = "all tasks are of this kind"
             continue
         try:
-            own = _fit(of_kind, f"{prompt_version}, {kind}")
+            own = _fit(of_kind)
         except SemifError as error:
             shared[kind] = str(error)
             continue
@@ -96,22 +99,22 @@ class _Fit:
     out_of_fold: Probabilities
 
 
-def _fit(answers: Answers, what: str) -> _Fit:
+def _fit(answers: Answers) -> _Fit:
     groups = [answer.group for answer in answers]
     if len(answers) < MIN_TASKS or len(set(groups)) < FOLDS:
         raise SemifError(
-            f"{what}: {len(answers)} answered tasks in {len(set(groups))} groups are too few, needed are "
+            f"{len(answers)} answered tasks in {len(set(groups))} groups are too few, needed are "
             f"{MIN_TASKS} in {FOLDS}"
         )
     if all(answer.logits[answer.expected] == answer.logits.max() for answer in answers):
         raise SemifError(
-            f"{what}: the right option is always ahead, so that no temperature is the best; take harder tasks"
+            "the right option is always ahead, so that no temperature is the best; take harder tasks"
         )
     temperature = fit_temperature(answers)
     if temperature >= MAX_TEMPERATURE * 0.99:
         raise SemifError(
-            f"{what}: the logits say nothing about which option is right, so that no temperature helps; "
-            "take another model, readout or prompt"
+            "the logits say nothing about which option is right, so that no temperature helps; take another "
+            "model, readout or prompt"
         )
     out_of_fold: Probabilities = [np.empty(0)] * len(answers)
     for train, test in folds(groups):

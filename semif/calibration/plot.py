@@ -23,7 +23,7 @@ def write_reliability_plot(fits: Sequence[PromptFit], path: Path) -> None:
     """
     if path.suffix not in FORMATS:
         raise SemifError(f"{path} must end in {' or '.join(FORMATS)}")
-    figure = Figure(figsize=(8, 4.1 * len(fits)), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(8, 4.7 * len(fits)), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(fits), 2, sharex=True, sharey=True, squeeze=False)
     for row, fit in zip(axes, fits, strict=True):
@@ -33,7 +33,7 @@ def write_reliability_plot(fits: Sequence[PromptFit], path: Path) -> None:
         _diagram(row[1], after, fit.after, found.after)
         row[0].set_ylabel("share of right choices")
     for below in axes[-1]:
-        below.set_xlabel("probability of the choice")
+        below.set_xlabel("probability of the choice; below the bars: tasks")
     figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
 
 
@@ -55,18 +55,9 @@ def _diagram(axes: Axes, title: str, bins: Sequence[Bin], figures: Figures) -> N
         markersize=5,
         linewidth=1.2,
     )
-    for one in bins:
-        axes.annotate(
-            f"{one.right.whole}", (one.confidence, 0.02), ha="center", fontsize=7, color=_INK, zorder=3
-        )
-    axes.set_title(title, fontsize=10)
-    axes.text(
-        0.03,
-        0.97,
-        f"ECE {figures.ece:.3f}\nBrier {figures.brier:.3f}\nlog loss {figures.log_loss:.3f}",
-        transform=axes.transAxes,
-        verticalalignment="top",
-        fontsize=9,
-    )
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    for middle, one in zip(middles, bins, strict=True):
+        axes.annotate(f"{one.right.whole}", (middle, -0.05), ha="center", fontsize=7.5, color=_INK)
+    told = f"ECE {figures.ece:.3f}, Brier {figures.brier:.3f}, log loss {figures.log_loss:.3f}"
+    axes.set_title(f"{title}\n{told}", fontsize=10)
+    axes.set(xlim=(0, 1), ylim=(-0.07, 1), yticks=[0, 0.2, 0.4, 0.6, 0.8, 1], aspect="equal")
     axes.spines[["top", "right"]].set_visible(False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from semif.calibration.files import read_calibration
 from semif.calibration.groups import Mean
 from semif.calibration.judged import JudgedAnswers, read_judged
 from semif.calibration.thresholds import (
@@ -15,7 +16,6 @@ from semif.calibration.thresholds import (
     mean_cost,
     operating_points,
 )
-from semif_adapter.calibration import load_calibration
 
 Goal = Literal["precision", "coverage", "cost-of-error"]
 _FIND = {"precision": for_precision, "coverage": for_coverage, "cost-of-error": for_cost}
@@ -38,7 +38,7 @@ def find_threshold(
     runs: Sequence[Path], goal: Goal, value: float, *, family: str | None, calibration: Path | None
 ) -> FoundThreshold:
     """The threshold for `goal`. Raises UnreachableError where there is none, and as `read_judged` does."""
-    loaded = load_calibration(calibration) if calibration else None
+    loaded = read_calibration(calibration) if calibration else None
     judged = read_judged(runs, family=family, calibration=loaded)
     points = operating_points(judged.answers)
     point = _FIND[goal](points, value)

@@ -59,8 +59,10 @@ def _facts(result: Result) -> str:
     mass = (
         "" if result.allowed_token_mass is None else f", allowed token mass {result.allowed_token_mass:.2f}"
     )
+    calibrated = f", temperature {result.calibration.temperature:g}" if result.calibration else ""
     return (
-        f"{result.readout} readout{mass}, {result.input_tokens} tokens ({result.cached_tokens} cached), "
+        f"{result.readout} readout{calibrated}{mass}, "
+        f"{result.input_tokens} tokens ({result.cached_tokens} cached), "
         f"{result.timing.total_seconds * 1000:.0f} ms, {result.model.name} {result.model.quantization}"
     )
 

@@ -22,7 +22,7 @@ from semif.serve import adapter_environment
 @click.option("--ui", is_flag=True, help="Add a page to try the model in a browser; on this machine alone.")
 @click.option(
     "--calibration",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="A calibration (semif calibrate fit) to try, instead of the preset's.",
 )

@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from semif_adapter.contract import ModelInfo, Result, ResultTiming
+from semif_adapter.contract import AppliedCalibration, ModelInfo, Result, ResultTiming
 
 Choice_co = TypeVar("Choice_co", covariant=True)
 
@@ -56,6 +56,11 @@ class DecisionResult(Generic[Choice_co]):
     def allowed_token_mass(self) -> float | None:
         """Share of the model's whole probability on the answer letters, 0 to 1; None for the text readout."""
         return self.raw.allowed_token_mass
+
+    @property
+    def calibration(self) -> AppliedCalibration | None:
+        """The temperature behind the probabilities and its file's SHA-256; None where none was applied."""
+        return self.raw.calibration
 
     @property
     def input_tokens(self) -> int:

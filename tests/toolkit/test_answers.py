@@ -1,9 +1,16 @@
-"""Bars: full at one, empty at nothing, and monotone between."""
+"""Answers for people: bars that are full at one and empty at nothing, and the facts below them."""
+
+import io
+import json
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from semif.cli.answers import BAR_CELLS, bar
+from semif.cli.answers import BAR_CELLS, bar, show_answer
+from semif.client.reply import Answer
+from semif_adapter.contract import AppliedCalibration, DecisionResponse
+from tests.toolkit.calibration_runs import labelled
 
 shares = st.floats(0, 1)
 
@@ -18,3 +25,14 @@ def test_the_ends_and_the_middle() -> None:
     assert bar(1) == "█" * BAR_CELLS
     assert bar(0) == "·" * BAR_CELLS
     assert bar(0.5, blocks=False) == "#" * (BAR_CELLS // 2) + "." * (BAR_CELLS // 2)
+
+
+def test_a_calibrated_answer_says_so() -> None:
+    reply = DecisionResponse.model_validate_json(json.dumps(labelled("a", [1.0, 0.0], 0).raw))
+    applied = AppliedCalibration(sha256="c" * 64, temperature=3.325)
+    request = json.dumps({"decision": {"id": "a", "question": "?"}}).encode()
+    for calibration, told in ((None, "text readout, "), (applied, "text readout, temperature 3.325, ")):
+        result = reply.result.model_copy(update={"calibration": calibration})
+        console = Console(record=True, file=io.StringIO(), width=200)
+        show_answer(console, request, Answer((result,), None, b""))
+        assert told in console.export_text()

@@ -87,6 +87,7 @@ def test_the_numbers_are_the_wires(client: DecisionClient) -> None:
     assert result.entropy == pytest.approx(-sum(p * math.log(p) for p in raw.probabilities))
     assert sum(result.probabilities.values()) == pytest.approx(1)
     assert (result.allowed_token_mass, result.timing) == (raw.allowed_token_mass, raw.timing)
+    assert result.calibration == raw.calibration
     assert (result.input_tokens, result.cached_tokens) == (raw.input_tokens, raw.cached_tokens)
     assert result.model.name
     with pytest.raises(TypeError):

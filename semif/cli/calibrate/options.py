@@ -9,7 +9,7 @@ run_files = click.argument(
     metavar="RUN...",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
 )
 
 

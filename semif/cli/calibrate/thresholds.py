@@ -38,7 +38,7 @@ LADDER = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 )
 @click.option(
     "--calibration",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Apply this calibration to a run that was asked without; default: the probabilities as answered.",
 )
@@ -46,7 +46,7 @@ LADDER = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="POLICY",
     help="Write a policy (TOML) with the threshold for every option; needs tasks of one set of options.",
 )
@@ -118,13 +118,13 @@ def _json(point: "OperatingPoint") -> dict[str, Any]:
 
 
 def _print_table(found: "FoundThreshold") -> None:
-    click.echo("    from   accepted                      right of these                errors")
+    click.echo(f"    {'from':7}{'accepted':37}{'right of these':37}errors")
     for point in found.points:
         if point is found.point or point.threshold in LADDER:
             mark = "->" if point is found.point else "  "
             right = _share(point.precision) if point.precision else "none"
             click.echo(
-                f" {mark} {point.threshold:.2f}   {_share(point.coverage):28}  {right:28}  {point.errors}"
+                f" {mark} {point.threshold:.2f}   {_share(point.coverage):35}  {right:35}  {point.errors}"
             )
 
 
