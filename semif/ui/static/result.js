@@ -14,14 +14,14 @@ const PARTS = {
 /** Show a result of the adapter, which took `seconds` as the page saw it. */
 export function showResult(result, seconds) {
   showBars(result);
-  const { allowed_token_mass: mass, timing, model } = result;
+  const { allowed_token_mass: mass, calibration, timing, model } = result;
   const facts = {
     "Allowed token mass": mass === null ? "none: read by its words" : percent(mass),
     Tokens: `${result.input_tokens}, ${result.cached_tokens} of them cached`,
     Server: milliseconds(timing.total_seconds),
     "Round trip": milliseconds(seconds),
-    Readout: result.readout,
-    Prompts: timing.rotations,
+    Readout: timing.rotations > 1 ? `${result.readout}, ${timing.rotations} orders` : result.readout,
+    Calibration: calibration ? `temperature ${calibration.temperature.toPrecision(3)}` : "none",
   };
   $("facts").replaceChildren(
     ...Object.entries(facts).map(([name, value]) => {
