@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import boto3
 
-from semif.client.errors import DecisionError
 from semif.client.questions import Choice, ListedOptions, Question
 from semif.client.reply import Answer
 from semif.client.request import (
@@ -18,7 +17,7 @@ from semif.client.request import (
     several_decisions,
 )
 from semif.client.results import Choice_co, DecisionResult
-from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry
+from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, until_answered
 from semif.client.transport import CONNECTIONS, open_transport
 
 if TYPE_CHECKING:
@@ -141,14 +140,9 @@ class DecisionClient:
         self.close()
 
     def _ask(self, request: Request[Read]) -> Read:
-        attempts = Attempts(self._retry, self._clock, self._on_attempt)
-        while True:
-            attempts.begin()
-            try:
-                answer = request.read(self._transport.send(request.body))
-            except DecisionError as error:
-                seconds = attempts.failed(error)
-            else:
-                attempts.succeeded()
-                return answer
-            self._clock.sleep(seconds)
+        return until_answered(
+            lambda: request.read(self._transport.send(request.body)),
+            retry=self._retry,
+            on_attempt=self._on_attempt,
+            clock=self._clock,
+        )

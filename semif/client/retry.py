@@ -5,9 +5,12 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from semif.client.errors import DecisionError
 from semif.errors import SemifError
+
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -115,3 +118,24 @@ class Attempts:
     def _tell(self, status: int | None, code: str | None, retry_in_seconds: float | None) -> None:
         seconds = self._clock.now() - self._began
         self._on_attempt(Attempt(self._number, seconds, status, code, retry_in_seconds))
+
+
+def until_answered(
+    send: Callable[[], Read],
+    *,
+    retry: Retry,
+    on_attempt: Callable[[Attempt], object] = lambda _: None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Read:
+    """What `send` returns; it is called again, as `retry` allows, where it fails. Raises DecisionError."""
+    attempts = Attempts(retry, clock, on_attempt)
+    while True:
+        attempts.begin()
+        try:
+            answer = send()
+        except DecisionError as error:
+            seconds = attempts.failed(error)
+        else:
+            attempts.succeeded()
+            return answer
+        clock.sleep(seconds)

@@ -16,10 +16,12 @@ MAX_REPLY_BYTES = 67_108_864
 class UrlTransport:
     """Sends bodies to the adapter at one address."""
 
-    def __init__(self, url: str, *, api_key: str | None = None, connections: int = 10) -> None:
-        """`url` is the adapter's base, or the address of its `/invocations`. Raises SemifError for others."""
+    def __init__(
+        self, url: str, *, path: str = "/invocations", api_key: str | None = None, connections: int = 10
+    ) -> None:
+        """`url` is the server's base, or the address of its `path`. Raises SemifError for others."""
         check_url(url)
-        self._target = url if url.endswith("/invocations") else url.rstrip("/") + "/invocations"
+        self._target = url if url.endswith(path) else url.rstrip("/") + path
         self._pool = open_pool(url, timeout=TIMEOUT, retries=False, connections=connections)
         self._headers = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE}
         if api_key is not None:

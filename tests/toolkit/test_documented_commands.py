@@ -26,7 +26,7 @@ ELSEWHERE = {
     "calibrate": "a run of hundreds of answers; tests/toolkit/test_calibrate_fit.py",
     "demo": "tests/e2e",
     "deploy": "AWS", "ask": "AWS", "status": "AWS", "logs": "AWS", "diff": "AWS", "rollback": "AWS",
-    "destroy": "AWS", "build": "AWS", "image": "a registry", "model pin": "Hugging Face",
+    "destroy": "AWS", "build": "AWS", "evaluate": "AWS", "image": "a registry", "model pin": "Hugging Face",
 }  # fmt: skip
 """Why the others do not run here; test_documentation.py parses them."""
 

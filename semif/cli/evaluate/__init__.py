@@ -4,6 +4,7 @@ import click
 
 from semif.cli.evaluate.compare import compare
 from semif.cli.evaluate.report import report
+from semif.cli.evaluate.run import run
 
 
 @click.group()
@@ -11,11 +12,13 @@ def command() -> None:
     """Ask labelled tasks, and judge the answers.
 
     \b
-    Examples:
+    Examples (`make serve` in another terminal):
+      semif evaluate run --url http://127.0.0.1:8080 examples/labelled.jsonl -o run.jsonl
       semif evaluate report run.jsonl --html report.html
       semif evaluate compare cpu.jsonl gpu.jsonl
     """
 
 
+command.add_command(run)
 command.add_command(report)
 command.add_command(compare)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from semif.evaluation.forms import Reading, no_answer
-from semif.evaluation.forms.fields import model_name, number, object_of, whole
+from semif.evaluation.forms.fields import count_of, model_name, object_of, seconds_of
 from semif.evaluation.orders import Job
 from semif.evaluation.run_file import Pins
 from semif_adapter.contract import Option
@@ -48,9 +48,9 @@ class ChatForm:
         return Reading(
             status="answered" if choice is not None else "unparsable",
             choice=choice,
-            input_tokens=whole(usage.get("prompt_tokens")),
-            cached_tokens=whole(object_of(usage.get("prompt_tokens_details")).get("cached_tokens")),
-            output_tokens=whole(usage.get("completion_tokens")),
+            input_tokens=count_of(usage.get("prompt_tokens")),
+            cached_tokens=count_of(object_of(usage.get("prompt_tokens_details")).get("cached_tokens")),
+            output_tokens=count_of(usage.get("completion_tokens")),
             server_seconds=_server_seconds(timings),
         )
 
@@ -105,5 +105,5 @@ def _plain(text: str) -> str:
 
 def _server_seconds(timings: dict[str, Any]) -> float | None:
     """llama-server's own clock: reading the prompt and writing the answer."""
-    reading, writing = number(timings.get("prompt_ms")), number(timings.get("predicted_ms"))
+    reading, writing = seconds_of(timings.get("prompt_ms")), seconds_of(timings.get("predicted_ms"))
     return None if reading is None or writing is None else (reading + writing) / 1000

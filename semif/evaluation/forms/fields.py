@@ -2,8 +2,9 @@
 
 import json
 import math
+import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 MOST_OFF = 0.02
 """How far a sum of probabilities may be from 1: servers that round to two decimals exist."""
@@ -13,7 +14,7 @@ def problem_of(probabilities: Sequence[Any], count: int) -> str | None:
     """Why these are no probabilities of `count` options; None where they are."""
     if len(probabilities) != count:
         return f"{len(probabilities)} probabilities for {count} options"
-    if not all(isinstance(value, int | float) and 0 <= value <= 1 for value in probabilities):
+    if not all(_is_number(value) and 0 <= value <= 1 for value in probabilities):
         return "a probability is not between 0 and 1"
     if not math.isclose(math.fsum(probabilities), 1, abs_tol=MOST_OFF):
         return "the probabilities do not add up to 1"
@@ -39,11 +40,21 @@ def object_of(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def whole(value: object) -> int | None:
-    """`value` if it is a whole number."""
-    return value if type(value) is int else None
+def count_of(value: object) -> int | None:
+    """`value` if it is a whole number from 0 on."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def number(value: object) -> float | None:
-    """`value` if it is a finite number."""
-    return float(value) if type(value) in (int, float) and math.isfinite(value) else None  # type: ignore[arg-type]
+def seconds_of(value: object) -> float | None:
+    """`value` if it is a finite number from 0 on."""
+    return float(value) if _is_number(value) and 0 <= value <= sys.maxsize else None
+
+
+def share_of(value: object) -> float | None:
+    """`value` if it is a number from 0 to 1, give or take what sums of floats are off."""
+    share = seconds_of(value)
+    return min(share, 1.0) if share is not None and share < 1 + MOST_OFF else None
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

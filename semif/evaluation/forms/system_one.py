@@ -4,7 +4,15 @@ import json
 from typing import Any
 
 from semif.evaluation.forms import Reading, no_answer
-from semif.evaluation.forms.fields import model_name, most_probable, number, object_of, problem_of, whole
+from semif.evaluation.forms.fields import (
+    count_of,
+    model_name,
+    most_probable,
+    object_of,
+    problem_of,
+    seconds_of,
+    share_of,
+)
 from semif.evaluation.orders import Job
 from semif.evaluation.run_file import Pins
 from semif_adapter.systemone.questions import FALSE, TRUE
@@ -33,15 +41,16 @@ class SystemOneForm:
             return no_answer("the reply holds no answer of System One to this question")
         if problem := problem_of(probabilities, len(job.options)):
             return no_answer(problem)
+        probabilities = tuple(map(float, probabilities))
         usage, timing = object_of(document.get("usage")), object_of(document.get("x_timing"))
         return Reading(
             choice=most_probable(job.option_ids, probabilities),
             probabilities=probabilities,
-            allowed_token_mass=number(answer.get("x_allowed_token_mass")),
-            input_tokens=whole(usage.get("input_tokens")),
-            cached_tokens=whole(timing.get("prefix_cached_tokens")),
-            output_tokens=whole(usage.get("output_tokens")),
-            server_seconds=number(timing.get("total_seconds")),
+            allowed_token_mass=share_of(answer.get("x_allowed_token_mass")),
+            input_tokens=count_of(usage.get("input_tokens")),
+            cached_tokens=count_of(timing.get("prefix_cached_tokens")),
+            output_tokens=count_of(usage.get("output_tokens")),
+            server_seconds=seconds_of(timing.get("total_seconds")),
         )
 
     def pins(self, reply: bytes) -> Pins:

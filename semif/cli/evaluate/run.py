@@ -1,0 +1,130 @@
+"""`semif evaluate run`: ask labelled tasks and keep every answer."""
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from semif.cli.common import json_option
+from semif.cli.evaluate.counting import counting
+from semif.cli.options import target_options
+from semif.client.errors import DecisionError
+from semif.evaluation.evaluate import evaluate
+from semif.evaluation.extra import need_evaluate_extra
+from semif.evaluation.forms.chat import MAX_TOKENS
+from semif.evaluation.run import MAX_IN_FLIGHT
+from semif.evaluation.run_file import Asking
+from semif.evaluation.targets import FORM_NAMES, FormName, endpoint_target, url_target
+from semif.evaluation.tasks import read_task_sets
+from semif.target import open_target
+
+KEY_VARIABLE = "SEMIF_API_KEY"
+"""The adapter's own; never an argument, which other users of the machine could read."""
+
+
+@click.command()
+@click.argument("arguments", metavar="[ENV] TASKS...", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The run file; one that is there goes on.",
+)
+@click.option("--url", metavar="URL", help="Ask the server at this address instead of an endpoint.")
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(FORM_NAMES),
+    help="Form of the requests; default: decision, and chat for an environment of kind text.",
+)
+@click.option(
+    "--concurrency", type=click.IntRange(1, 256), help="Callers that wait for their answers; default: 1."
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, 1000, min_open=True),
+    help="Arrivals per second, answered or not; latency counts from the planned arrival.",
+)
+@click.option(
+    "--orders",
+    type=click.IntRange(0, 23),
+    default=0,
+    show_default=True,
+    help="Further orders of its options in which each task is asked.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the orders and the arrivals.")
+@click.option("--limit", type=click.IntRange(1), help="Only the first tasks, for a quick look.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=MAX_TOKENS,
+    show_default=True,
+    help="Longest answer in words, with --as chat.",
+)
+@target_options
+@json_option
+def run(
+    *,
+    arguments: tuple[str, ...],
+    output: Path,
+    url: str | None,
+    form: FormName | None,
+    concurrency: int | None,
+    rate: float | None,
+    orders: int,
+    seed: int,
+    limit: int | None,
+    max_tokens: int,
+    on_this_machine: bool,
+    profile: str | None,
+    as_json: bool,
+) -> None:
+    """Ask labelled tasks, keep every answer.
+
+    Asks the endpoint of ENV, or the server at --url, every task of the files TASKS, writes each answer to the
+    run file as it comes, and prints the report in the end. Ctrl-C stops it; the same command goes on there.
+
+    A task is a line of JSON: a decision with "expected" beside it, or a row of JevBench. The server is an
+    adapter (--as decision), any server of System One (system-one), or an OpenAI-style chat endpoint that
+    answers in words (chat). SEMIF_API_KEY, if set, is sent to --url as a bearer token.
+
+    \b
+    Examples:
+      semif evaluate run --url http://127.0.0.1:8080 examples/labelled.jsonl -o run.jsonl
+      semif evaluate run dev tasks.jsonl -o dev.jsonl --concurrency 4 --orders 2
+      semif evaluate run dev tasks.jsonl -o load.jsonl --rate 5
+      semif evaluate run --url http://127.0.0.1:8081 --as chat tasks.jsonl -o chat.jsonl
+    """
+    need_evaluate_extra()
+    if not arguments or (url is None and len(arguments) < 2):
+        raise click.UsageError("give ENV and files of tasks, or --url URL and files of tasks")
+    if url is not None and (on_this_machine or profile):
+        raise click.UsageError("--url asks a server directly, --local and --profile choose an AWS; give one")
+    if rate is not None and concurrency is not None:
+        raise click.UsageError(
+            "--rate sends whether answers come or not, --concurrency waits for them; give one"
+        )
+    files = arguments if url is not None else arguments[1:]
+    sets = read_task_sets([Path(file) for file in files])
+    asking = Asking(concurrency=concurrency or 1, rate=rate, orders=orders, seed=seed, limit=limit)
+    connections = concurrency or (1 if rate is None else MAX_IN_FLIGHT)
+    if url is not None:
+        key = os.environ.get(KEY_VARIABLE)
+        target = url_target(
+            url, form or "decision", max_tokens=max_tokens, connections=connections, api_key=key
+        )
+    else:
+        where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
+        target = endpoint_target(where, form, max_tokens=max_tokens, connections=connections)
+    with closing(target), counting(output.name) as counted:
+        try:
+            evaluate(target, sets, asking, output, counted)
+        except (DecisionError, KeyboardInterrupt):
+            if output.exists():
+                click.echo(f"semif: {output} keeps the answers; the same command goes on there", err=True)
+            raise
+    from semif.cli.evaluate.telling import tell_report  # noqa: PLC0415 - heavy, and an extra
+
+    tell_report(output, html=None, markdown_file=None, as_json=as_json)
