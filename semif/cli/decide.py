@@ -79,14 +79,17 @@ def command(
         )
     if endpoints and policy_file is None:
         raise click.UsageError("--endpoint goes with --policy")
-    body = request_body(_read(arguments[-1]), name=arguments[-1])
     first = Place(url, is_url=True) if url is not None else Place(arguments[0], is_url=False)
+    _refuse_text(first)
+    body = request_body(_read(arguments[-1]), name=arguments[-1])
     opened = partial(_open_client, on_this_machine=on_this_machine, profile=profile)
     console = Console(highlight=False)
     if policy_file is not None:
         policy = load_policy(policy_file)
         request = one_decision(body, name=arguments[-1])
         further = further_places(policy, endpoints)
+        for place in further.values():
+            _refuse_text(place)
         with opened(first) as client, ExitStack() as others:
             clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
             outcome = decide_under(policy, request, client, clients)
@@ -106,7 +109,6 @@ def command(
 def _open_client(place: Place, *, on_this_machine: bool, profile: str | None) -> DecisionClient:
     if place.is_url:
         return DecisionClient(url=place.name, on_attempt=_tell_retry)
-    _refuse_text(place.name)
     target = open_target(place.name, on_this_machine=on_this_machine, profile=profile)
     return target.decision_client(_tell_retry)
 
@@ -122,8 +124,9 @@ def _tell_retry(attempt: Attempt) -> None:
     )
 
 
-def _refuse_text(environment: str) -> None:
-    if load_environment(environment).kind == "text":
+def _refuse_text(place: Place) -> None:
+    environment = place.name
+    if not place.is_url and load_environment(environment).kind == "text":
         raise SemifError(
             f"{environment} is of kind 'text': it answers in words; use `semif ask {environment}`, or "
             "ask an environment of kind 'decision'"

@@ -38,7 +38,7 @@ class Policy(WireModel):
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     """For people: where the thresholds come from, say."""
     thresholds: Annotated[dict[Identifier, Probability], Field(min_length=2, max_length=MAX_OPTIONS)]
-    """The options that the policy knows, and the probability from which each is accepted; 0: always."""
+    """The options that the policy knows, and the probability from which each is accepted; 0: any."""
     min_margin: Probability = 0.0
     """How far the choice must be ahead of the next option, as a difference of probabilities. A tie never
     passes."""

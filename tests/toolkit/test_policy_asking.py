@@ -258,3 +258,16 @@ def test_the_page_shows_what_is_in_the_examples() -> None:
     heart = program[program.index("def handle(") : program.index("def main(")].rstrip()
     assert (EXAMPLES / "refunds.policy.toml").read_text() in page
     assert heart in page
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("nowhere", "there is no environment 'nowhere'"), ("text", "text is of kind 'text'")],
+)
+def test_a_further_endpoint_without_an_address_is_an_environment(
+    stand_in: StandIn, tmp_path: Path, name: str, message: str
+) -> None:
+    path = tmp_path / "second.policy.toml"
+    path.write_text((EXAMPLES / "refunds.policy.toml").read_text() + f'endpoints = ["{name}"]\n')
+    status, _, error = decide("--url", stand_in.url, "--policy", str(path), str(EXAMPLES / "refund.json"))
+    assert (status, message in error, stand_in.bodies) == (1, True, [])
