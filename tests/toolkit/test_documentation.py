@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from docs.reference import PAGE, reference
 from semif.cli import main
 from tests.pages import PAGES, ROOT, commands
 
@@ -77,3 +78,7 @@ def test_every_picture_is_shown_somewhere() -> None:
     shown = "".join(page.read_text() for page in PAGES)
     for picture in (ROOT / "docs" / "images").iterdir():
         assert f"images/{picture.name}" in shown, picture
+
+
+def test_the_reference_is_what_the_types_say() -> None:
+    assert PAGE.read_text() == reference(), "run `make reference`"

@@ -76,6 +76,12 @@ def test_the_pages_commands_run(page: Path, url: str, project: Path) -> None:
             assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
+def test_the_readmes_program_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(program.replace(SHOWN_URL, url), {})
+    assert capsys.readouterr().out.startswith("billing 0.")
+
+
 def curl(words: list[str]) -> int:
     """The status of the reply to what a curl command asks."""
     (address,) = [word for word in words if word.startswith("http")]
