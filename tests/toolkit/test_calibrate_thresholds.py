@@ -142,6 +142,17 @@ def test_a_policy_needs_one_set_of_options(run: Path, tmp_path: Path) -> None:
     assert "no task is of the family 'banks', there are bank, other" in unknown.stderr
 
 
+def test_options_that_no_policy_can_hold_are_told(tmp_path: Path) -> None:
+    tasks = [
+        labelled(f"t{n}", [3.0, 0.0], 0, option_ids=("pay", "person"), expected="pay", choice="pay")
+        for n in range(20)
+    ]
+    policy = tmp_path / "bank.policy.toml"
+    done = thresholds(write_run(tmp_path / "run.jsonl", tasks), "--coverage", 1, "-o", policy)
+    assert (done.exit_code, policy.exists()) == (1, False)
+    assert "thresholds.person: no option may be called 'person'" in done.stderr
+
+
 def test_what_no_threshold_reaches_leaves_no_policy(run: Path, tmp_path: Path) -> None:
     done = thresholds(run, "--precision", 0.99, "--family", "bank", "-o", tmp_path / "p.toml", "--json")
     assert (done.exit_code, done.stdout) == (1, "")
