@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 Read = TypeVar("Read")
+First = TypeVar("First")
+Second = TypeVar("Second")
+Third = TypeVar("Third")
 
 
 class AsyncDecisionClient:
@@ -112,13 +115,33 @@ class AsyncDecisionClient:
         asked = Question[Any](question, options, id=id)
         return await self._ask(lambda: one_decision(state, asked, order_debiasing))
 
+    @overload
+    async def decide_many(
+        self,
+        state: State,
+        questions: tuple[Question[First], Question[Second]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> tuple[DecisionResult[First], DecisionResult[Second]]: ...
+    @overload
+    async def decide_many(
+        self,
+        state: State,
+        questions: tuple[Question[First], Question[Second], Question[Third]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> tuple[DecisionResult[First], DecisionResult[Second], DecisionResult[Third]]: ...
+    @overload
     async def decide_many(
         self,
         state: State,
         questions: Sequence[Question[Choice_co]],
         *,
         order_debiasing: OrderDebiasing = "none",
-    ) -> tuple[DecisionResult[Choice_co], ...]:
+    ) -> tuple[DecisionResult[Choice_co], ...]: ...
+    async def decide_many(
+        self, state: State, questions: Sequence[Question[Any]], *, order_debiasing: OrderDebiasing = "none"
+    ) -> tuple[DecisionResult[Any], ...]:
         """As `DecisionClient.decide_many`."""
         return await self._ask(lambda: several_decisions(state, questions, order_debiasing))
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 Read = TypeVar("Read")
+First = TypeVar("First")
+Second = TypeVar("Second")
+Third = TypeVar("Third")
 
 
 class DecisionClient:
@@ -108,18 +111,38 @@ class DecisionClient:
         asked = Question[Any](question, options, id=id)
         return self._ask(one_decision(state, asked, order_debiasing))
 
+    @overload
+    def decide_many(
+        self,
+        state: State,
+        questions: tuple[Question[First], Question[Second]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> tuple[DecisionResult[First], DecisionResult[Second]]: ...
+    @overload
+    def decide_many(
+        self,
+        state: State,
+        questions: tuple[Question[First], Question[Second], Question[Third]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+    ) -> tuple[DecisionResult[First], DecisionResult[Second], DecisionResult[Third]]: ...
+    @overload
     def decide_many(
         self,
         state: State,
         questions: Sequence[Question[Choice_co]],
         *,
         order_debiasing: OrderDebiasing = "none",
-    ) -> tuple[DecisionResult[Choice_co], ...]:
+    ) -> tuple[DecisionResult[Choice_co], ...]: ...
+    def decide_many(
+        self, state: State, questions: Sequence[Question[Any]], *, order_debiasing: OrderDebiasing = "none"
+    ) -> tuple[DecisionResult[Any], ...]:
         """Ask several questions about one state in one request; answers in the order of the questions.
 
-        The state is computed once. How many questions a request may have is the adapter's setting
-        `max_decisions`, 64 unless it was changed; more are refused and nothing is split, so that one call
-        stays one request. Raises as `decide`.
+        A tuple of two or three questions keeps the type of each answer. The state is computed once. How
+        many questions a request may have is the adapter's setting `max_decisions`, 64 unless it was changed;
+        more are refused and nothing is split, so that one call stays one request. Raises as `decide`.
         """
         return self._ask(several_decisions(state, questions, order_debiasing))
 

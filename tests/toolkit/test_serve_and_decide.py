@@ -1,6 +1,7 @@
 """`semif serve` and `semif decide --url`: the real command lines over real HTTP, on the embedded model."""
 
 import json
+import re
 import socket
 import subprocess
 from pathlib import Path
@@ -10,8 +11,10 @@ import urllib3
 from click.testing import CliRunner
 
 from semif.cli import main
+from semif.client.retry import Clock
 from semif.project import project_root
 from tests.serving import SEMIF, free_port
+from tests.toolkit.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
 
 SYSTEM_ONE = project_root() / "examples" / "systemone.json"
 EXAMPLES = sorted(set((project_root() / "examples").glob("*.json")) - {SYSTEM_ONE})
@@ -91,6 +94,20 @@ def test_the_adapters_refusal_is_one_line(url: str, tmp_path: Path) -> None:
     assert error.startswith(f"semif: {url}/invocations answered 400 invalid_request")
     assert error.count("\n") == 1
     assert "mauve" not in error
+
+
+def test_a_repeated_request_is_told_on_standard_error(
+    stand_in: StandIn, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Clock, "sleep", lambda *_: None)
+    stand_in.behind = url
+    stand_in.script = [Reply(503, adapter_error("overloaded", retry_after_seconds=2)), HANG_UP]
+    status, output, error = decide("--url", stand_in.url, str(EXAMPLES[0]), "--json")
+    assert status == 0
+    assert json.loads(output)
+    first, second = error.splitlines()
+    assert re.fullmatch(r"semif: attempt 1 was answered 503 overloaded, the next is in 2\.\d s", first)
+    assert re.fullmatch(r"semif: attempt 2 got no answer, the next is in 0\.\d s", second)
 
 
 @pytest.mark.parametrize(

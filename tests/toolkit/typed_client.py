@@ -33,6 +33,9 @@ def several(client: DecisionClient, mixed: Sequence[Question[Team | str]]) -> No
     assert_type(Question("question", Answer), Question[Answer])
     assert_type(client.decide_many("state", [Question("question", Team)]), tuple[DecisionResult[Team], ...])
     assert_type(client.decide_many("state", mixed)[0].choice, Team | str)
+    team, answer = client.decide_many("state", (Question("question", Team), Question("question", Answer)))
+    assert_type(team.choice, Team)
+    assert_type(answer.choice, Answer)
 
 
 async def awaited(client: AsyncDecisionClient) -> None:
