@@ -44,7 +44,6 @@ def inline_commands(page: Path, program: str) -> Iterator[list[str]]:
             yield words_of(" ".join(text.split()))
 
 
-def commands(page: Path, program: str) -> list[list[str]]:
-    """All of them."""
-    lines = [words_of(line) for line in console_lines(page)]
-    return [words for words in lines if words[:1] == [program]] + list(inline_commands(page, program))
+def console_commands(page: Path, program: str) -> list[list[str]]:
+    """Those of `program` in the page's console blocks, as words."""
+    return [words for words in map(words_of, console_lines(page)) if words[:1] == [program]]

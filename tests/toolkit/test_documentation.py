@@ -1,5 +1,6 @@
 """What the pages name is there: commands with their options, targets, modules, links, pictures, settings."""
 
+import contextlib
 import importlib.util
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from docs.reference import PAGE, reference
 from semif.cli import main
-from tests.pages import PAGES, ROOT, commands
+from tests.pages import PAGES, ROOT, console_commands, inline_commands
 
 NAMES = {
     "ENV": "demo", "NAME": "demo", "PRESET": "embedded", "N": "4", "T": "100", "DIR": "folder",
@@ -34,15 +35,24 @@ def find(words: list[str]) -> tuple[click.Command, list[str], click.Context]:
     return command, words, context
 
 
+def check(words: list[str]) -> None:
+    """Raise what click raises for options that there are not, and for arguments too many or too few."""
+    command, arguments, context = find(words)
+    is_name = isinstance(command, click.Group)  # a group's, of which a command would come next
+    if not is_name and not {"--help", "[OPTIONS]"} & {*arguments}:  # [OPTIONS]: the reference's headings
+        given = [NAMES.get(argument, argument) for argument in arguments]
+        command.make_context(context.info_name, given, parent=context.parent)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_command_has_its_options_and_arguments(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    for _, *words in commands(page, "semif"):
-        command, arguments, context = find(words)
-        # A bare name in a sentence is a name, and the reference's headings are usage lines.
-        if arguments and not {"--help", "[OPTIONS]"} & {*arguments}:
-            given = [NAMES.get(argument, argument) for argument in arguments]
-            command.make_context(context.info_name, given, parent=context.parent)
+    for _, *words in console_commands(page, "semif"):
+        check(words)
+    for _, *words in inline_commands(page, "semif"):
+        # A sentence may name a command, or an option of it, and leave the rest out.
+        with contextlib.suppress(click.MissingParameter):
+            check(words)
 
 
 @pytest.mark.parametrize(
@@ -55,21 +65,17 @@ def test_every_command_has_its_options_and_arguments(page: Path, monkeypatch: py
     ],
 )
 def test_a_command_that_is_not_there_would_be_found(wrong: list[str]) -> None:
-    def look() -> None:
-        command, arguments, context = find(wrong)
-        command.make_context(context.info_name, arguments, parent=context.parent)
-
     with pytest.raises((AssertionError, click.UsageError)):
-        look()
+        check(wrong)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_target_and_module_is_there(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for _, *words in commands(page, "make"):
+    for _, *words in [*console_commands(page, "make"), *inline_commands(page, "make")]:
         assert {word for word in words if re.fullmatch("[a-z-]+", word)} <= targets
     for program in ("python", ".venv/bin/python"):
-        for words in commands(page, program):
+        for words in [*console_commands(page, program), *inline_commands(page, program)]:
             if words[1:2] == ["-m"]:
                 assert importlib.util.find_spec(words[2]), words
 
