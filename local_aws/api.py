@@ -54,7 +54,8 @@ def check_reply(service: str, operation: str, reply: Params) -> None:
     """Raise ReplyError unless `reply` is what botocore's model says the operation returns."""
     shape = service_model(service).operation_model(operation).output_shape
     # AWS replies with empty lists also where its model says that a list has a member.
-    told = {name: value for name, value in reply.items() if value != []}
+    needed = shape.required_members if shape is not None else []
+    told = {name: value for name, value in reply.items() if value != [] or name in needed}
     wrong = problems(shape, told) if shape is not None else [f"{name}: unknown" for name in told]
     if wrong:
         raise ReplyError(f"{service} {operation} would reply what AWS cannot: {'; '.join(wrong)}")

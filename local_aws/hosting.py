@@ -50,17 +50,23 @@ class ModelHost:
     """The one instance behind an endpoint. `start` and `stop` may be called from different threads."""
 
     def __init__(
-        self, context: Context, endpoint: str, variant: dict[str, Any], container: dict[str, Any]
+        self,
+        context: Context,
+        name: str,
+        variant: dict[str, Any],
+        container: dict[str, Any],
+        *,
+        log: tuple[str, str] | None = None,
     ) -> None:
+        """`name` is the endpoint's, or that of whoever else has its lines in `log`, a group and a stream."""
         self._context = context
         self._variant = variant
         self._container = container
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{endpoint}-", dir=context.workspace))
-        self._log = LogStream(
-            context.logs,
-            f"/aws/sagemaker/Endpoints/{endpoint}",
-            f"{variant['VariantName']}/i-{secrets.token_hex(9)[:17]}",
-        )
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=context.workspace))
+        if log is None:
+            instance = f"i-{secrets.token_hex(9)[:17]}"
+            log = f"/aws/sagemaker/Endpoints/{name}", f"{variant['VariantName']}/{instance}"
+        self._log = LogStream(context.logs, *log)
         self._process: subprocess.Popen[bytes] | None = None
         self._readers: list[threading.Thread] = []
         self._last_error_line = ""
@@ -123,9 +129,11 @@ class ModelHost:
         stream = self.invoke_streaming(body, headers)
         return ContainerReply(stream.status, stream.content_type, b"".join(stream.blocks))
 
-    def invoke_streaming(self, body: bytes, headers: dict[str, str]) -> ContainerStream:
-        """As `invoke`, without waiting for the body, whose blocks raise as that does."""
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=INVOKE_SECONDS)
+    def invoke_streaming(
+        self, body: bytes, headers: dict[str, str], *, seconds: float = INVOKE_SECONDS
+    ) -> ContainerStream:
+        """As `invoke` in `seconds`, without waiting for the body, whose blocks raise as that does."""
+        connection = http.client.HTTPConnection(HOST, self._port, timeout=seconds)
         try:
             connection.request("POST", "/invocations", body=body, headers=headers)
             reply = connection.getresponse()

@@ -19,6 +19,7 @@ from local_aws.endpoints import SageMakerEndpoints
 from local_aws.resources import resource_classes
 from local_aws.sagemaker import SageMakerRecords
 from local_aws.streaming import StreamedInvocations
+from local_aws.transform import TransformJobs
 
 BROWSER_HEADERS = {"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE"}
 
@@ -63,7 +64,11 @@ def extend_moto(context: Context) -> SageMakerEndpoints:
     endpoints = SageMakerEndpoints(context, records)
     engine = ContainerEngine(context)
     codebuild = CodeBuild(context, engine)
-    moto_patches.serve_operations(context, "sagemaker", records.operations() | endpoints.operations())
+    moto_patches.serve_operations(
+        context,
+        "sagemaker",
+        records.operations() | endpoints.operations() | TransformJobs(context, records).operations(),
+    )
     moto_patches.serve_operations(context, "codebuild", codebuild.operations())
     moto_patches.serve_operations(context, "ecr", EcrLayers(engine).operations())
     moto_patches.serve_invocations(context, endpoints)

@@ -110,18 +110,19 @@ def _check_bootstrap(aws: Aws, check: AccountCheck) -> None:
 
 def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> None:
     types, count = environment.endpoint.instance_types, environment.endpoint.initial_instance_count
-    quotas = _find_quotas(aws, [_quota_name(instance_type) for instance_type in types])
-    unknown = [instance_type for instance_type in types if _quota_name(instance_type) not in quotas]
+    names = {instance_type: _quota_name(environment, instance_type) for instance_type in types}
+    quotas = _find_quotas(aws, list(names.values()))
+    unknown = [instance_type for instance_type, name in names.items() if name not in quotas]
     check.warnings.extend(
-        f'{aws.region} tells no quota "{_quota_name(instance_type)}"; see that the region has {instance_type}'
+        f'{aws.region} tells no quota "{names[instance_type]}"; see that the region has {instance_type}'
         for instance_type in unknown
     )
     too_small = [
         f"{aws.region} allows {quota.value} instances of {instance_type}, needed are {count}: the quota "
         f'"{name}" ({quota.code}); raise it with `aws service-quotas request-service-quota-increase --region '
         f"{aws.region} --service-code {_SERVICE} --quota-code {quota.code} --desired-value {count}`"
-        for instance_type in types
-        if (quota := quotas.get(name := _quota_name(instance_type))) and quota.value < count
+        for instance_type, name in names.items()
+        if (quota := quotas.get(name)) and quota.value < count
     ]
     # An endpoint with a pool is heterogeneous: its types may make up the number together.
     together = sum(quota.value for quota in quotas.values())
@@ -137,9 +138,10 @@ def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> No
         check.problems.extend(too_small)
 
 
-def _quota_name(instance_type: str) -> str:
-    """The name under which Service Quotas lists how many instances of a type all endpoints may have."""
-    return f"{instance_type} for endpoint usage"
+def _quota_name(environment: Environment, instance_type: str) -> str:
+    """The name under which Service Quotas lists how many instances of a type all endpoints, or jobs, have."""
+    usage = "transform job" if environment.endpoint.mode == "batch" else "endpoint"
+    return f"{instance_type} for {usage} usage"
 
 
 def _find_quotas(aws: Aws, names: Collection[str]) -> dict[str, _Quota]:

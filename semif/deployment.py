@@ -1,5 +1,6 @@
 """The chain of a deployment, one function for each arrow; `semif deploy` walks them all."""
 
+import time
 from collections.abc import Callable
 from itertools import dropwhile
 from pathlib import Path
@@ -7,6 +8,8 @@ from tempfile import TemporaryDirectory
 
 from semif import cdk, local
 from semif.aws import LOCAL_AWS_ENDED
+from semif.batch.jobs import find_job, jobs_of, stop_job
+from semif.batch.model import find_model, model_problems
 from semif.chat import Completion, complete
 from semif.client.reply import Answer
 from semif.endpoint import EndpointState, find_endpoint
@@ -56,6 +59,8 @@ def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _:
     with SageMaker's reason, and the last lines of a container that did not start.
     """
     lock = target.read_lock()
+    if target.environment.endpoint.mode == "batch":
+        return _deploy_model(target, lock, on_line)
     name = target.environment.endpoint_name
     before, serving = deployed_lock(target), find_endpoint(target.aws, name)
     with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
@@ -70,6 +75,16 @@ def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _:
         if problems := endpoint_problems(target, find_endpoint(target.aws, name), lock):
             lines = dict.fromkeys([*problems, *watch.what_went_wrong()])  # both may tell SageMaker's reason
             raise SemifError("\n".join(lines))
+    return lock
+
+
+def _deploy_model(target: Target, lock: Lock, on_line: OnLine) -> Lock:
+    """Deploy the Model that transform jobs use; there is nothing to follow, it is there or is not."""
+    before = deployed_lock(target)
+    _deploy(target, target.environment.endpoint_stack, "all", on_line)
+    keep_previous(target, before, lock)
+    if problems := model_problems(target, find_model(target), lock):
+        raise SemifError("\n".join(problems))
     return lock
 
 
@@ -129,11 +144,14 @@ def _rolled_back(target: Target) -> list[str]:
 def destroy(target: Target, on_line: OnLine) -> list[str]:
     """Delete the environment's stacks, the endpoint first; returns what was deleted.
 
+    Transform jobs that run are stopped before.
     A bucket that goes with its stack (`removal = "destroy"`) is emptied of all versions first. With
     `removal = "retain"` the bucket and the repository stay.
     """
     deleted = []
     environment = target.environment
+    if environment.endpoint.mode == "batch":
+        _end_jobs(target, on_line)
     for name in (environment.endpoint_stack, environment.artifacts_stack):
         stack = find_stack(target.aws, name)
         if stack is None:
@@ -145,6 +163,17 @@ def destroy(target: Target, on_line: OnLine) -> list[str]:
         delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
         deleted.append(name)
     return deleted
+
+
+def _end_jobs(target: Target, on_line: OnLine) -> None:
+    """Stop the transform jobs, which would go on and bill, and could not write their answers any more."""
+    going = [job for job in jobs_of(target.aws, target.environment.endpoint_name) if job.is_going]
+    for job in going:
+        on_line(f"stopping {job.name}")
+        stop_job(target.aws, job.name)
+    for job in going:
+        while find_job(target.aws, job.name).is_going:
+            time.sleep(target.poll_seconds)
 
 
 def _deploy(target: Target, stack: str, stage: str, on_line: OnLine) -> None:

@@ -92,11 +92,12 @@ def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
         instances=running[0].get("CurrentInstanceCount", 0) if running else 0,
         desired_instances=running[0].get("DesiredInstanceCount", 0) if running else 0,
         image=container.get("Image", ""),
-        model_data=_model_data(container),
+        model_data=model_data_of(container),
     )
 
 
-def _model_data(container: "ContainerDefinitionOutputTypeDef") -> str:
+def model_data_of(container: "ContainerDefinitionOutputTypeDef") -> str:
+    """Where a Model's container has its model from."""
     source = container.get("ModelDataSource", {}).get("S3DataSource", {}).get("S3Uri")
     downloaded = container.get("Environment", {}).get("SM_LLAMA_CPP_MODEL_URL", "")
     return source or container.get("ModelDataUrl") or downloaded

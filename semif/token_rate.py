@@ -10,7 +10,7 @@ import urllib3
 
 from semif.aws import Aws
 from semif.connections import check_url
-from semif.container_log import read_log
+from semif.container_log import ContainerLog, read_log
 from semif.errors import SemifError
 from semif.log_group import log_group
 from semif.web import get
@@ -27,7 +27,9 @@ def rate_from_log(aws: Aws, endpoint: str) -> tuple[float, int]:
     The adapter prints its running estimate every minute. Raises SemifError where there is none.
     """
     since = time.time() - LOOK_BACK_SECONDS
-    lines = read_log(aws, endpoint, since=since, pattern=f'"{TOKENS_PER_SECOND.name}"')
+    lines = read_log(
+        aws, ContainerLog.of_endpoint(endpoint), since=since, pattern=f'"{TOKENS_PER_SECOND.name}"'
+    )
     rates = [rate for line in lines if (rate := _rate(line.message)) is not None]
     if not rates:
         raise SemifError(

@@ -26,6 +26,7 @@ from semif_adapter.errors import (
     MethodNotAllowedError,
     NotFoundError,
 )
+from semif_adapter.execution_parameters import JSON_LINES, execution_parameters
 from semif_adapter.intake import Intake, Work
 from semif_adapter.media_type import JSON, check_media_type
 from semif_adapter.openapi import openapi
@@ -37,7 +38,7 @@ from semif_adapter.systemone.answers import to_response
 from semif_adapter.systemone.routes import system_one_routes, system_one_work
 from semif_adapter.systemone.types import SystemOneInvocation
 from semif_adapter.telemetry import Telemetry
-from semif_adapter.transform import JSON_LINES, execution_parameters, only_line, refusals_as_answers
+from semif_adapter.transform import only_line, refusals_as_answers
 from semif_adapter.worker import Worker
 
 PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -75,7 +76,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         return Response(document, media_type="application/json")
 
     async def show_execution_parameters(_: Request) -> Response:
-        return json_reply(200, execution_parameters(settings))
+        return json_reply(200, execution_parameters(settings).told())
 
     async def invocations(request: Request) -> Response:
         check_key(request, settings.api_key)

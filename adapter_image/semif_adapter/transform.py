@@ -20,37 +20,10 @@ from semif_adapter.errors import (
     OverloadedError,
     RequestTimeoutError,
 )
+from semif_adapter.execution_parameters import JSON_LINES
 from semif_adapter.replies import json_reply
-from semif_adapter.settings import Settings
-
-JSON_LINES = "application/jsonlines"
-"""The media type of a file of JSON Lines, and so of each line that a job sends."""
-
-MAX_JOB_PAYLOAD_MB = 100
-"""Most of MaxConcurrentTransforms times MaxPayloadInMB (CreateTransformJob in SageMaker's API reference)."""
-MB = 1_000_000
-"""The smaller of the two megabytes: SageMaker does not say which one it means."""
-ALONE, TOGETHER = 4, 16
-"""Lines at once: enough to read the next ones while the engine works on one, or to fill shared passes."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-def execution_parameters(settings: Settings) -> dict[str, int | str]:
-    """How a job should send its lines, as `GET /execution-parameters` tells SageMaker.
-
-    MaxPayloadInMB holds the largest body; MaxConcurrentTransforms never exceeds the places for requests.
-    """
-    payload_mb = -(-settings.max_body_bytes // MB)
-    shares_passes = settings.mode == "batched" or (settings.mode == "auto" and settings.gpu_layers != 0)
-    at_once = min(
-        TOGETHER if shares_passes else ALONE, settings.max_in_flight, MAX_JOB_PAYLOAD_MB // payload_mb
-    )
-    return {
-        "MaxConcurrentTransforms": at_once,
-        "BatchStrategy": "SINGLE_RECORD",
-        "MaxPayloadInMB": payload_mb,
-    }
 
 
 def only_line(body: bytes) -> bytes:

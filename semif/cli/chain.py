@@ -43,7 +43,7 @@ def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     return open_target(name, on_this_machine=True)
 
 
-def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
+def deploy_chain(steps: Steps, target: Target) -> Answer | Completion | None:
     """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails.
 
     In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
@@ -60,12 +60,17 @@ def deploy_chain(steps: Steps, target: Target) -> Answer | Completion:
 
 def endpoint_steps(
     steps: Steps, target: Target, deploy: Callable[[deployment.OnLine, deployment.OnLook], Lock]
-) -> Answer | Completion:
-    """The Endpoint stack, which `deploy` deploys, and a first answer."""
+) -> Answer | Completion | None:
+    """The Endpoint stack, which `deploy` deploys, and a first answer.
+
+    None in mode batch: a first job would take minutes, and its instance be billed.
+    """
     with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
         display = _EndpointDisplay(step)
         deploy(display.on_line, display.on_look)
         step.note = target.environment.endpoint_name
+    if target.environment.endpoint.mode == "batch":
+        return None
     with steps.step("ask for a first answer"):
         return deployment.first_answer(target)
 

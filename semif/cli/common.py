@@ -3,13 +3,14 @@
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
 import click
 from rich import progress as rich
 from rich.console import Console
+from rich.text import Text
 
 from semif.progress import Progress
 
@@ -52,6 +53,61 @@ def progress_on_stderr() -> Iterator[Progress]:
             yield progress
     else:
         yield _Lines()
+
+
+@contextmanager
+def count_on_stderr(step: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Takes how many of `total` are done: a bar with rate and time left on a terminal, elsewhere some lines.
+
+    What is done before the first call counts as done, and not for the rate.
+    """
+    if not sys.stderr.isatty():
+        yield _CountLines(step, total)
+        return
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        _RateColumn(),
+        rich.TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as display:
+        task: rich.TaskID | None = None
+
+        def update(done: int) -> None:
+            nonlocal task
+            if task is None:
+                task = display.add_task(step, total=total, completed=done)
+            display.update(task, completed=done)
+
+        yield update
+
+
+class _RateColumn(rich.ProgressColumn):
+    def render(self, task: rich.Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.1f}/s")
+
+
+class _CountLines:
+    """A line at the start, and at each further tenth."""
+
+    def __init__(self, step: str, total: int) -> None:
+        self._step = step
+        self._total = total
+        self._began = time.monotonic()
+        self._first: int | None = None
+        self._tenth = -1
+
+    def __call__(self, done: int) -> None:
+        if self._first is None:
+            self._first = done
+        if (tenth := 10 * done // self._total) == self._tenth:
+            return
+        self._tenth = tenth
+        rate = (done - self._first) / (time.monotonic() - self._began)
+        left = f", {rate:,.1f}/s, {(self._total - done) / rate:,.0f} s left" if rate > 0 else ""
+        click.echo(f"{self._step}: {done:,} of {self._total:,}{left}", err=True)
 
 
 @contextmanager

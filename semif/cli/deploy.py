@@ -55,6 +55,12 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
         )
         return
     name = target.environment.endpoint_name
+    if answer is None:
+        click.echo(
+            f"the model of {name} is ready for transform jobs; between jobs nothing runs. Run one with"
+        )
+        click.echo(f"  semif batch {target.command_line} FILE.jsonl")
+        return
     if isinstance(answer, Completion):
         click.echo(answer.text or "the model thinks before it speaks, longer than a first answer may be")
         ask = f'semif ask {target.command_line} "Which colour is the sky?"'

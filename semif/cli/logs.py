@@ -9,8 +9,10 @@ from typing import Any
 
 import click
 
+from semif.batch.jobs import job_pattern
 from semif.cli.options import environment_argument, target_options
-from semif.container_log import LogLine, follow_log, read_log
+from semif.container_log import ContainerLog, LogLine, follow_log, read_log
+from semif.environment import Environment
 from semif.target import open_target
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -57,8 +59,9 @@ def command(
 ) -> None:
     """Show what the endpoint's containers print.
 
-    Shows the log lines of all instances of ENV, merged by time (UTC). The adapter's lines, which are JSON,
-    are shown as text; its figures, a line a minute, are left out: --json prints them too.
+    Shows the log lines of all instances of ENV, or of all its transform jobs, merged by time (UTC). The
+    adapter's lines, which are JSON, are shown as text; its figures, a line a minute, are left out: --json
+    prints them too.
 
     \b
     Examples:
@@ -67,13 +70,20 @@ def command(
       semif logs dev --json | jq -r 'select(.message | contains("ERROR"))'
     """
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
-    endpoint, began = target.environment.endpoint_name, time.time() - since
+    log, began = _log(target.environment), time.time() - since
     if follow:
-        lines = follow_log(target.aws, endpoint, since=began, poll_seconds=target.poll_seconds)
+        lines = follow_log(target.aws, log, since=began, poll_seconds=target.poll_seconds)
     else:
-        lines = read_log(target.aws, endpoint, since=began)
+        lines = read_log(target.aws, log, since=began)
     for shown in _json(lines) if as_json else _text(lines):
         click.echo(shown)
+
+
+def _log(environment: Environment) -> ContainerLog:
+    name = environment.endpoint_name
+    if environment.endpoint.mode == "batch":
+        return ContainerLog.of_jobs(f"{name}-", job_pattern(name))
+    return ContainerLog.of_endpoint(name)
 
 
 def _json(lines: Iterator[LogLine]) -> Iterator[str]:

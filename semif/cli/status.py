@@ -1,17 +1,21 @@
 """`semif status`: what is deployed, what the lock pins, and whether they agree."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from semif.batch.jobs import SHOWN_JOBS, jobs_of
+from semif.batch.model import find_model, model_problems
 from semif.builds.run import stale_image
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, target_options
 from semif.deployment import endpoint_problems
-from semif.endpoint import EndpointState, find_endpoint
+from semif.endpoint import find_endpoint
 from semif.errors import SemifError
 from semif.lock import Lock
 from semif.stacks import find_stack
@@ -25,9 +29,9 @@ from semif.target import Target, open_target
 def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
     """Show what of ENV runs, and what it pins.
 
-    Shows the stacks, the endpoint, the pins of the lock, and whether they agree. Exit status 0 when the
-    endpoint is in service and runs what the lock pins, else 1. That the adapter's source has changed since
-    the locked image was built is a note and no problem.
+    Shows the stacks, the endpoint (in mode batch the model and its last jobs), the pins of the lock, and
+    whether they agree. Exit status 0 when the endpoint is in service and runs what the lock pins, else 1.
+    That the adapter's source has changed since the locked image was built is a note and no problem.
 
     \b
     Examples:
@@ -36,13 +40,12 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     """
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
     stacks = _stacks(target)
-    endpoint = find_endpoint(target.aws, target.environment.endpoint_name)
     lock, problems = _lock(target)
+    deployed = (
+        _of_jobs(target, lock) if target.environment.endpoint.mode == "batch" else _of_endpoint(target, lock)
+    )
+    problems.extend(deployed.problems)
     note = stale_image(target, lock) if lock is not None else None
-    if lock is not None:
-        problems.extend(endpoint_problems(target, endpoint, lock))
-    elif endpoint is None:
-        problems.append(f"there is no endpoint {target.environment.endpoint_name}")
     if as_json:
         print_json(
             {
@@ -50,18 +53,57 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
                 "account": target.account,
                 "region": target.aws.region,
                 "stacks": stacks,
-                "endpoint": None if endpoint is None else asdict(endpoint),
+                **deployed.told,
                 "lock": None if lock is None else lock.model_dump(mode="json", by_alias=True),
                 "problems": problems,
                 "notes": [note] if note else [],
             }
         )
     else:
-        _show(target, stacks, endpoint, lock, problems)
+        _show(target, stacks, deployed, lock, problems)
         if note:
             click.echo(f"  note: {note}")
     if problems:
         raise click.exceptions.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Deployed:
+    """What runs: for programs, as rows for people, and what is wrong with it."""
+
+    told: dict[str, Any]
+    rows: list[tuple[str, str, str]]
+    problems: list[str]
+    verdict: str
+    """Where nothing is wrong."""
+
+
+def _of_endpoint(target: Target, lock: Lock | None) -> _Deployed:
+    endpoint = find_endpoint(target.aws, target.environment.endpoint_name)
+    problems, rows = [], []
+    if lock is not None:
+        problems = endpoint_problems(target, endpoint, lock)
+    elif endpoint is None:
+        problems = [f"there is no endpoint {target.environment.endpoint_name}"]
+    if endpoint is not None:
+        placed = " or ".join(endpoint.instance_types)
+        counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
+        rows = [("endpoint", endpoint.name, f"{endpoint.status}, {counts}, {placed}")]
+    told = {"endpoint": None if endpoint is None else asdict(endpoint)}
+    return _Deployed(told, rows, problems, "the endpoint runs what the lock pins")
+
+
+def _of_jobs(target: Target, lock: Lock | None) -> _Deployed:
+    model = find_model(target)
+    jobs = list(islice(jobs_of(target.aws, target.environment.endpoint_name), SHOWN_JOBS))
+    told = {
+        "model": None if model is None else asdict(model),
+        "jobs": [{"name": job.name, "status": job.status, "reason": job.reason} for job in jobs],
+    }
+    rows = [("model", model.name, "for transform jobs")] if model is not None else []
+    rows += [("job", job.name, f"{job.status}{f', {job.reason}' if job.reason else ''}") for job in jobs]
+    problems = model_problems(target, model, lock) if lock is not None else []
+    return _Deployed(told, rows, problems, "transform jobs run what the lock pins")
 
 
 def _stacks(target: Target) -> dict[str, str | None]:
@@ -80,7 +122,7 @@ def _lock(target: Target) -> tuple[Lock | None, list[str]]:
 def _show(
     target: Target,
     stacks: dict[str, str | None],
-    endpoint: EndpointState | None,
+    deployed: _Deployed,
     lock: Lock | None,
     problems: list[str],
 ) -> None:
@@ -89,10 +131,8 @@ def _show(
     table = Table.grid(padding=(0, 2))
     for name, status in stacks.items():
         table.add_row("  stack", name, status or "not deployed")
-    if endpoint is not None:
-        placed = " or ".join(endpoint.instance_types)
-        counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
-        table.add_row("  endpoint", endpoint.name, f"{endpoint.status}, {counts}, {placed}")
+    for kind, name, words in deployed.rows:
+        table.add_row(f"  {kind}", name, escape(words))
     console.print(table)
     if lock is not None:
         console.print(f"  image  {escape(lock.image_uri)}")
@@ -100,4 +140,4 @@ def _show(
     for problem in problems:
         console.print(f"  [red]![/] {escape(problem)}")
     if not problems:
-        console.print("  [green]the endpoint runs what the lock pins[/]")
+        console.print(f"  [green]{deployed.verdict}[/]")

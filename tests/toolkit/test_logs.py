@@ -11,12 +11,13 @@ from click.testing import CliRunner
 
 from semif.aws import Aws
 from semif.cli import main
-from semif.container_log import follow_log, read_log
+from semif.container_log import ContainerLog, follow_log, read_log
 from semif.errors import SemifError
 from semif.log_group import log_group
 from semif.token_rate import rate_from_log
 
 GROUP = log_group("semif-demo")
+LOG = ContainerLog.of_endpoint("semif-demo")
 REQUEST = {
     "time": "2026-01-31T12:00:00.000+00:00",
     "level": "WARNING",
@@ -49,7 +50,7 @@ def test_empty_pages_are_not_the_end(recorded: Aws) -> None:
         more = {"events": [event("a", 6000)], "nextToken": "3"}
         stub.add_response("filter_log_events", more, asked | {"nextToken": "2"})
         stub.add_response("filter_log_events", {"events": [event("b", 7000)]}, asked | {"nextToken": "3"})
-        lines = list(read_log(recorded, "semif-demo", since=5))
+        lines = list(read_log(recorded, LOG, since=5))
     assert [(line.id, line.milliseconds, line.message) for line in lines] == [
         ("a", 6000, "a"),
         ("b", 7000, "b"),
@@ -69,7 +70,7 @@ def test_followed_lines_come_once_late_ones_too(recorded: Aws) -> None:
         stub.add_response(
             "filter_log_events", {"events": [event("c", now + 50_000)]}, again | {"nextToken": "2"}
         )
-        lines = follow_log(recorded, "semif-demo", since=now / 1000, poll_seconds=0)
+        lines = follow_log(recorded, LOG, since=now / 1000, poll_seconds=0)
         assert [line.id for line in islice(lines, 4)] == ["a", "b", "late", "c"]
         stub.assert_no_pending_responses()
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from semif_adapter.engine import Engine
+from semif_adapter.execution_parameters import MAX_JOB_PAYLOAD_MB, execution_parameters
 from semif_adapter.question import Question
 from semif_adapter.settings import Settings
-from semif_adapter.transform import MAX_JOB_PAYLOAD_MB, execution_parameters
 
 Document = dict[str, Any]
 SPOILED = "~"
@@ -125,13 +125,16 @@ def test_a_line_that_makes_nan_every_time_gets_its_error_and_the_next_its_answer
     ],
 )
 def test_a_job_never_sends_more_than_there_are_places_for(start_server: Any, settings: Document) -> None:
-    told = execution_parameters(Settings(**settings))
-    at_once, payload = int(told["MaxConcurrentTransforms"]), int(told["MaxPayloadInMB"])
+    at_once, payload_mb = execution_parameters(Settings(**settings))
     assert 1 <= at_once <= Settings(**settings).max_in_flight
-    assert at_once * payload <= MAX_JOB_PAYLOAD_MB
-    assert payload * 1_000_000 >= Settings(**settings).max_body_bytes
-    assert told["BatchStrategy"] == "SINGLE_RECORD"
-    assert start_server(**settings).request("GET", "/execution-parameters").json == told
+    assert at_once * payload_mb <= MAX_JOB_PAYLOAD_MB
+    assert payload_mb * 1_000_000 >= Settings(**settings).max_body_bytes
+    told = start_server(**settings).request("GET", "/execution-parameters").json
+    assert told == {
+        "MaxConcurrentTransforms": at_once,
+        "BatchStrategy": "SINGLE_RECORD",
+        "MaxPayloadInMB": payload_mb,
+    }
 
 
 def test_sagemakers_variable_makes_it_a_transform_container() -> None:
