@@ -1,7 +1,6 @@
 """`semif batch`: a file of decisions through a transform job."""
 
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 import click
@@ -79,7 +78,7 @@ def command(
         raise SemifError(f"{answers} is the file of requests; choose another --output")
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
     count = instances or target.environment.endpoint.initial_instance_count
-    with closing(RequestFile(file, "decision")) as requests:
+    with RequestFile(file, "decision") as requests:
         work = Work(target, requests)
         job = _see_answered(work, count, stop_on_interrupt=stop_on_interrupt)
         counts = write_answers(work, answers)
