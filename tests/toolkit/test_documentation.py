@@ -78,6 +78,8 @@ def test_every_target_and_module_is_there(page: Path) -> None:
         for words in [*console_commands(page, program), *inline_commands(page, program)]:
             if words[1:2] == ["-m"]:
                 assert importlib.util.find_spec(words[2]), words
+            elif words[1].endswith(".py"):
+                assert (ROOT / words[1]).exists(), words
 
 
 def test_every_picture_is_shown_somewhere() -> None:
