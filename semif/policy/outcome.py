@@ -42,6 +42,8 @@ class Answer(WireModel):
     allowed_token_mass: float | None
     model: str
     model_sha256: str
+    calibration_sha256: str | None
+    """Of the calibration behind the probabilities; None where there is none."""
     prompt_sha256: str
     """Tells whoever has the request whether it was this one."""
     shortfalls: tuple[Shortfall, ...]
@@ -111,6 +113,7 @@ def answer_of(
         allowed_token_mass=result.allowed_token_mass,
         model=result.model.name,
         model_sha256=result.model.sha256,
+        calibration_sha256=result.raw.calibration.sha256 if result.raw.calibration else None,
         prompt_sha256=result.raw.prompt_sha256,
         shortfalls=shortfalls,
     )

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from semif.client.results import DecisionResult, best_option
 from semif.policy import PERSON, Condition, Fallback, Policy, Rule, Veto
-from semif_adapter.contract import ModelInfo, Result, ResultTiming
+from semif_adapter.contract import AppliedCalibration, ModelInfo, Result, ResultTiming
 
 OPTIONS = ("approve", "reject", "ask")
 FIELDS = ("amount", "order.amount", "tags", "order.items.0", "text")
@@ -42,7 +42,7 @@ def answer(
         else dict(zip(OPTIONS, probabilities, strict=True))
     )
     ids, values = tuple(by_id), tuple(by_id.values())
-    raw = Result.model_construct(
+    raw = Result(
         id=name,
         option_ids=ids,
         probabilities=values,
@@ -52,6 +52,7 @@ def answer(
         cached_tokens=0,
         prompt_version="p1",
         prompt_sha256=hashlib.sha256(name.encode()).hexdigest(),
+        calibration=AppliedCalibration(sha256="1" * 64, temperature=2.0) if mass else None,
         readout="text" if mass is None else "letters",
         timing=ResultTiming(suffix_forward_seconds=0.0, total_seconds=0.0),
         model=MODEL,

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from semif.client.results import DecisionResult
 from semif.errors import ProblemsError, SemifError
-from semif.policy import Condition, Fallback, Outcome, Policy, Rule, Veto, load_policy, write_policy
+from semif.policy import Answer, Condition, Fallback, Outcome, Policy, Rule, Veto, load_policy, write_policy
 from semif.policy.conditions import Unjudged
 from tests.toolkit.policies import OPTIONS, answer, policy
 
@@ -106,6 +106,14 @@ def test_what_passes(made: Policy, result: DecisionResult[str], shortfalls: list
     assert [one.check for one in outcome.answers[0].shortfalls] == shortfalls  # type: ignore[union-attr]
     assert decided(outcome) == ((None, "fallback", None) if shortfalls else ("approve", "answer", None))
     assert outcome.needs_person == bool(shortfalls)
+
+
+def test_an_outcome_names_what_the_numbers_come_from() -> None:
+    plain, calibrated = (policy().judge({}, answer([0.9, 0.1, 0.0], mass=mass)) for mass in (None, 0.5))
+    assert isinstance(plain.answers[0], Answer)
+    assert isinstance(calibrated.answers[0], Answer)
+    assert (plain.answers[0].calibration_sha256, calibrated.answers[0].calibration_sha256) == (None, "1" * 64)
+    assert (plain.answers[0].model, plain.decision) == ("made-up", "case-1")
 
 
 def test_each_option_has_its_own_threshold() -> None:

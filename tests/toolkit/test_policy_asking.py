@@ -31,7 +31,7 @@ FAULT = Reply(500, adapter_error("engine_failed"))
 
 def says(*probabilities: float) -> Reply:
     raw = answer(probabilities).raw
-    return Reply(200, DecisionResponse.model_construct(result=raw).model_dump_json().encode())
+    return Reply(200, DecisionResponse(result=raw).model_dump_json().encode())
 
 
 SURE, UNSURE = says(0.9, 0.06, 0.04), says(0.4, 0.3, 0.3)
@@ -140,6 +140,7 @@ def test_a_real_answer_is_judged_as_it_came(adapter_url: str) -> None:
     (said,) = outcome.answers
     assert said.kind == "answer"
     assert said.probabilities == dict(result.probabilities)
+    assert (said.model_sha256, said.prompt_sha256) == (result.model.sha256, result.raw.prompt_sha256)
 
 
 def decide(*arguments: str, text: str | None = None) -> tuple[int, str, str]:
