@@ -371,6 +371,13 @@ def test_a_rule_that_an_earlier_one_forestalls_is_refused(
         assert len(policy(rules=rules).rules) == 2
 
 
+def test_vetoes_of_different_options_do_not_forestall_each_other() -> None:
+    vetoes = [Veto(name=f"no {option}", option=option, when=(large(5),)) for option in OPTIONS]
+    assert policy(vetoes=vetoes).judge({"amount": 6}, answer([0.2, 0.6, 0.2])).rule == "no reject"
+    with pytest.raises(ValidationError, match="'again' can never decide: 'no ask' before it holds"):
+        policy(vetoes=[*vetoes, Veto(name="again", option="ask", when=(large(7),))])
+
+
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SemifError, match="cannot write"):
