@@ -22,12 +22,14 @@ HERE = {"env", "model list", "model build", "evaluate report", "evaluate compare
 AT_A_URL = {"decide", "size", "evaluate run"}
 """Commands that need an adapter, where they name one; an AWS account otherwise."""
 ELSEWHERE = {
-    "serve": "what this file's adapter is started with",
-    "calibrate": "a run of hundreds of answers; tests/toolkit/test_calibrate_fit.py",
-    "demo": "tests/e2e",
-    "deploy": "AWS", "ask": "AWS", "status": "AWS", "logs": "AWS", "diff": "AWS", "rollback": "AWS",
-    "destroy": "AWS", "build": "AWS", "evaluate": "AWS", "image": "a registry", "model pin": "Hugging Face",
-}  # fmt: skip
+    "serve": "what the adapter of these tests is started with",
+    **dict.fromkeys(
+        ("demo", "deploy", "status", "logs", "destroy", "build", "ask", "batch"), "AWS; tests/e2e"
+    ),
+    **dict.fromkeys(("diff", "rollback"), "AWS"),
+    "image": "a registry",
+    "model pin": "Hugging Face",
+}
 """Why the others do not run here; test_documentation.py parses them."""
 
 
