@@ -12,7 +12,7 @@ from semif.toml_file import read_toml
 from semif_adapter.calibration import load_calibration
 from semif_adapter.contract import Layout
 from semif_adapter.errors import StartupError
-from semif_adapter.manifest import Member, MemberName, ModelManifest, PromptSpec
+from semif_adapter.manifest import Member, ModelManifest, PromptSpec
 from semif_adapter.prompt_version import prompt_version
 
 DEFAULT_PRESET = "qwen3.5-4b"
@@ -28,8 +28,10 @@ class CalibrationTable(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    file: MemberName
-    """A file beside the preset, as `semif calibrate fit` writes it."""
+    file: Annotated[
+        str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.calibration\.json$", max_length=100)
+    ]
+    """A file beside the preset, NAME.calibration.json, as `semif calibrate fit` writes it."""
 
 
 class Preset(BaseModel):

@@ -4,19 +4,24 @@ import hashlib
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from semif.builds.sources import MODEL_SOURCES, model_sources
+from semif.calibration.files import read_calibration
 from semif.errors import SemifError
+from semif.evaluation.tasks import read_task_set
 from semif.packaging.archive import ARCHIVE_FILE, write_archive
 from semif.packaging.build import build_model
 from semif.presets import Preset, load_preset
+from semif.project import project_root
 from semif.serve import adapter_environment
 from semif.sources.verify import MismatchError
+from semif_adapter.contract import Layout
 from semif_adapter.manifest import MANIFEST_FILE
 from semif_adapter.model_files import find_calibration, find_model
+from semif_adapter.prompt_version import prompt_version
 from semif_adapter.settings import Settings
 from tests.calibrations import calibration, write_calibration
 from tests.serving import free_port
@@ -123,6 +128,21 @@ def test_the_build_machine_gets_it(project: Path) -> None:
     preset = load_preset("small")
     assert model_sources(preset) == (*MODEL_SOURCES, f"models/{FILE}")
     assert model_sources(Preset(**{**preset.model_dump(), "calibration": None})) == MODEL_SOURCES
+
+
+def test_the_example_is_of_the_embedded_model_and_the_labelled_tasks() -> None:
+    """Whatever makes it stale, another prompt or other tasks, must make it anew."""
+    examples = project_root() / "examples"
+    preset = load_preset("embedded")
+    loaded = read_calibration(examples / "embedded.calibration.json")
+    loaded.check_model(preset.model.sha256)
+    known: dict[Layout, str] = {
+        layout: prompt_version(preset.prompt.template, preset.prompt.readout, layout)
+        for layout in get_args(Layout)
+    }
+    loaded.check_prompts(known, layout=None)
+    assert {prompt.prompt_version for prompt in loaded.content.prompts} == set(known.values())
+    assert loaded.content.data_sha256 == (read_task_set(examples / "labelled.jsonl").sha256,)
 
 
 def test_serving_links_it_beside_the_model(project: Path) -> None:
