@@ -25,7 +25,7 @@ class Calibrated:
             version, gain = fit.calibration.prompt_version, fit.gain
             if gain.low > 0:
                 continue
-            told = f"by {gain.value:.4f}, 95 % interval {gain.low:.4f} to {gain.high:.4f}"
+            told = f"{-gain.value:+.4f}, 95 % interval {-gain.high:+.4f} to {-gain.low:+.4f}"
             if gain.value > 0:
                 yield (
                     f"{version}: out of fold the log loss falls by no more than chance could ({told}); label "

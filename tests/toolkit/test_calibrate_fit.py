@@ -18,6 +18,7 @@ from semif.cli import main
 from semif.errors import SemifError
 from semif.evaluation.measures import log_loss
 from semif.evaluation.run_file import Record
+from semif.presets import load_preset
 from semif_adapter.calibration import load_calibration
 from semif_adapter.readout import softmax
 from tests.toolkit.calibration_runs import MODEL, PROMPT, drawn, labelled
@@ -204,3 +205,41 @@ def test_a_warning_is_told_and_a_wrong_picture_refused(tmp_path: Path) -> None:
     wrong = semif(run, "-o", tmp_path / "d.json", "--plot", tmp_path / "p.gif")
     assert (wrong.exit_code, (tmp_path / "d.json").exists()) == (1, False)
     assert "must end in .png or .svg" in wrong.stderr
+
+
+ANIMALS = {
+    "dog": "barks, guards the house, fetches the stick, is a puppy, likes bones, howls, chases cats, "
+    "sniffs at the bag, is a poodle, growls, sleeps in a kennel, pulls a sledge, digs holes, herds sheep, "
+    "walks on a leash, wags its tail, runs after the ball",
+    "cat": "purrs, meows, hunts mice, is a kitten, climbs the curtain, licks its paw, uses a litter box, "
+    "scratches the sofa, hisses at the dog, drinks milk, plays with wool, lands on its feet, has whiskers, "
+    "sits on the fence, catches birds, sleeps all day, has nine lives",
+    "cow": "gives milk, moos, eats grass, has horns, is a calf, stands in the barn, has an udder, grazes, "
+    "is milked at six, weighs 600 kilos, chews all day, wears a bell, lives on a farm, has four stomachs, "
+    "is led to the pasture, pulls the plough, has a bull for a father",
+}
+"""Short tasks with one schema: what matters here is not what the model makes of them."""
+
+
+def test_what_an_adapter_answers_is_fitted(adapter_url: str, tmp_path: Path) -> None:
+    """The whole way on real weights: labelled tasks, a run, a calibration of the model that answered."""
+    tasks, run, file = tmp_path / "tasks.jsonl", tmp_path / "run.jsonl", tmp_path / "c.json"
+    asked = {"question": "Which animal is it?", "options": [{"id": animal} for animal in ANIMALS]}
+    rows = [
+        {**asked, "state": f"It {does}.", "expected": animal}
+        for animal, all_it_does in ANIMALS.items()
+        for does in all_it_does.split(", ")
+    ]
+    tasks.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ["evaluate", "run", "--url", adapter_url, str(tasks), "-o", str(run)]
+    answered = CliRunner().invoke(main, arguments)
+    assert answered.exit_code == 0, answered.output
+
+    done = semif(run, "-o", file)
+
+    assert done.exit_code == 0, done.output
+    loaded = load_calibration(file)
+    loaded.check_model(load_preset("embedded").model.sha256)
+    [version] = read_answers([run]).prompts
+    assert loaded.applied(version, None) is not None
+    assert loaded.content.prompts[0].tasks == len(rows)

@@ -96,7 +96,7 @@ def _print_fit(found: "PromptFit") -> None:
         _print_figures(kind, own)
     for kind, reason in found.shared_kinds.items():
         click.echo(f"  {kind} takes the shared temperature: {reason}")
-    click.echo(f"  log loss falls by {gain.value:.4f}, 95 % interval {gain.low:.4f} to {gain.high:.4f}")
+    click.echo(f"  log loss {-gain.value:+.4f}, 95 % interval {-gain.high:+.4f} to {-gain.low:+.4f}")
 
 
 def _print_figures(kind: str, fitted: "Fitted") -> None:
