@@ -17,7 +17,8 @@ from tests.serving import SEMIF, free_port
 from tests.toolkit.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
 
 SYSTEM_ONE = project_root() / "examples" / "systemone.json"
-EXAMPLES = sorted(set((project_root() / "examples").glob("*.json")) - {SYSTEM_ONE})
+REQUESTS = set((project_root() / "examples").glob("*.json"))
+EXAMPLES = sorted(path for path in REQUESTS - {SYSTEM_ONE} if not path.name.endswith(".calibration.json"))
 
 
 @pytest.fixture
