@@ -40,7 +40,8 @@ def share(part: int, whole: int) -> Share:
     doi:10.1080/01621459.1927.10502953).
     """
     interval = binomtest(part, whole).proportion_ci(CONFIDENCE_LEVEL, method="wilson")
-    return Share(part, whole, part / whole, float(interval.low), float(interval.high))
+    value = part / whole  # at 0 and 1 the interval's own end is a rounding error away from it
+    return Share(part, whole, value, min(value, float(interval.low)), max(value, float(interval.high)))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Pictures of runs: how long, how often right, how far to be believed.
 
 Every picture takes `series`: a name, which may be foreign text, and what is drawn for it. One run is one
-series, a comparison two.
+series, a comparison two; two is the most that can be told apart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,8 +72,8 @@ def reliability_picture(series: Mapping[str, Sequence[Bin]]) -> Picture:
                 [one.confidence for one in bins],
                 [share.value for share in shares],
                 yerr=[
-                    [max(0.0, share.value - share.low) for share in shares],
-                    [max(0.0, share.high - share.value) for share in shares],
+                    [share.value - share.low for share in shares],
+                    [share.high - share.value for share in shares],
                 ],
                 color=colour,
                 marker="o",
