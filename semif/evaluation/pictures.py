@@ -133,7 +133,7 @@ def accuracy_picture(series: Mapping[str, Sequence[Group]]) -> Picture:
             markersize=10,
             label="guessing",
         )
-        axes.set(xlim=(-0.01, 1.01), ylim=(-0.6, len(rows) - 0.4), xlabel="share right, 95% interval")
+        axes.set(xlim=(-0.02, 1.03), ylim=(-0.6, len(rows) - 0.4), xlabel="share right, 95% interval")
         axes.set_yticks(list(rows.values()), [f"{_short(name or NONE)} ({sizes[name]})" for name in rows])
         axes.grid(axis="x")
         _legend(axes)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from semif.evaluation.page import Tile, page
 from semif.evaluation.pictures import accuracy_picture, latency_picture, reliability_picture, tokens_picture
-from semif.evaluation.report_tables import TARGETS, planned_tasks, report_tables
+from semif.evaluation.report_tables import TARGETS, planned_tasks, report_tables, report_title
 from semif.evaluation.run_file import Record, Run
 from semif.evaluation.summary import Summary, is_replied
 from semif.evaluation.svg import Picture
@@ -15,7 +15,7 @@ def report_page(run: Run, summary: Summary) -> str:
     """The page; see `page`."""
     header = run.header
     return page(
-        title=f"Evaluation of {Name(header.target.name)}",
+        title=report_title(header),
         lead=" · ".join(_lead(run)),
         warnings=_warnings(run, summary),
         tiles=tuple(_tiles(summary)),
@@ -47,9 +47,7 @@ def wrong_table(summary: Summary) -> Table:
 
 def _lead(run: Run) -> Iterator[str]:
     header = run.header
-    yield TARGETS[header.target.kind]
-    if header.pins.model_name:
-        yield f"model {Name(header.pins.model_name)}"
+    yield f"{TARGETS[header.target.kind]}: {Name(header.target.name)}"
     yield from (Name(tasks.name) for tasks in header.tasks)
     yield f"{header.started:%Y-%m-%d %H:%M} UTC"
 

@@ -42,6 +42,11 @@ def report_tables(header: Header, summary: Summary) -> tuple[Table, ...]:
     return tuple(tables)
 
 
+def report_title(header: Header) -> str:
+    """The model where the replies name one; elsewhere who was asked."""
+    return f"Evaluation of {Name(header.pins.model_name or header.target.name)}"
+
+
 def run_table(header: Header, summary: Summary) -> Table:
     """Who was asked what, and how."""
     planned = planned_tasks(header)

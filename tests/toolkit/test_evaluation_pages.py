@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from semif.cli import main
+from semif.evaluation.run_file import Pins, Target
 from tests.browser import looking
 from tests.toolkit.synthetic_runs import answers, header, record, unanswered, write_run
 
@@ -43,7 +44,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for turn, choice in enumerate((name, "b"))
     ]
     faults = [unanswered(name, "failed", name, family=name) for name in ATTEMPTS]
-    told = header(12).model_copy(update={"target": header(1).target.model_copy(update={"name": ATTEMPTS[0]})})
+    told = header(
+        12,
+        target=Target(kind="adapter", name=ATTEMPTS[1]),
+        pins=Pins(model_name=ATTEMPTS[0], image=ATTEMPTS[2]),
+    )
     foreign = write_run(folder / "foreign.jsonl", names + faults, told=told)
     made = {name: folder / f"{name}.html" for name in ("report", "comparison", "foreign")}
     for arguments in (
