@@ -71,8 +71,9 @@ def container_error(
     at = f" at {path}" if path and path not in said else ""
     again = f"; try again in {hint:g} s" if hint is not None else ""
     named = f" {code}" if code else ""
+    answered = f"answered {status}" if status else "did not answer"
     return _error_type(status)(
-        f"{who} answered {status}{named}{at}: {said}{again}",
+        f"{who} {answered}{named}{at}: {said}{again}",
         status=status,
         code=code,
         path=path,
@@ -84,7 +85,7 @@ def _error_type(status: int) -> type[DecisionError]:
     match status:
         case 401 | 403:
             return AccessError
-        case 429 | 503:
+        case 429 | 503 | 529:  # 529: of servers that follow the System One API
             return OverloadedError
         case 502:  # a proxy in front that found no container
             return UnavailableError

@@ -47,6 +47,7 @@ RETRIED = {
     "overloaded": (model_error(503, OVERLOADED), OverloadedError, 503, "overloaded"),
     "overloaded, not by the wire": (model_error(503, "busy"), OverloadedError, 503, None),
     "too many": (model_error(429, "busy"), OverloadedError, 429, None),
+    "overloaded by another name": (model_error(529, "busy"), OverloadedError, 529, None),
     "bad gateway": (model_error(502, "<html>"), UnavailableError, 502, None),
     "throttled with 400 and null": (
         service_error(400, "ThrottlingException", None),
@@ -257,6 +258,7 @@ def test_one_slow_call_is_one_call(stand_in: StandIn, monkeypatch: pytest.Monkey
     found = recorded.fail()
     stand_in.open.set()
     assert type(found) is AnswerTimeoutError
+    assert "no answer in time" in str(found) or "took too long to answer" in str(found)
     assert (found.status, found.attempts, len(stand_in.bodies)) == (None, 1, 1)
 
 
