@@ -175,7 +175,7 @@ class EndpointTable(Table):
     provision_timeout_seconds: int | None = None
     """How long one type of a pool is tried before the next, 300 to 3600; unset: SageMaker's default."""
     initial_instance_count: InstanceCount = 1
-    """How many instances; without [scaling] all of them are there all the time."""
+    """How many instances: of each job in mode batch, else all the time unless there is [scaling]."""
     startup_timeout_seconds: TimeoutSeconds | None = None
     """From the container's start to its first healthy /ping; unset: scaled from the model's size."""
     model_download_timeout_seconds: TimeoutSeconds | None = None

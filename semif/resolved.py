@@ -6,18 +6,20 @@ from typing import Any
 from pydantic import BaseModel
 
 from semif.base_images import base_image
+from semif.batch.rules import NOT_IN_BATCH
 from semif.environment import Environment
 from semif.environment_problems import FIXED_SETTINGS
 from semif.errors import SemifError
 from semif.instances import InstanceType, instance_type
 from semif.sizes import USABLE_SHARE, MemoryNeed
 
-FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT, FROM_ASYNC = (
+FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT, FROM_ASYNC, FROM_BATCH = (
     "from the file",
     "default",
     "from the model's size",
     "from the instance type",
     "from [async] and [adapter]",
+    "as transform jobs have it",
 )
 _OTHER_KIND = {"decision": "text", "text": "adapter"}
 """The table that a kind does not have."""
@@ -85,8 +87,10 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
         "scaling.scale_out_cooldown_seconds": environment.scale_out_cooldown_seconds,
         "scaling.scale_in_cooldown_seconds": environment.scale_in_cooldown_seconds,
     }
-    derived = _of_the_queue(environment) if environment.endpoint.mode == "async" else {}
+    derived, source = _derived(environment)
     for key, value, given in _written(environment):
+        if environment.endpoint.mode == "batch" and key in NOT_IN_BATCH:
+            continue
         if given:
             yield key, value, FROM_FILE
         elif key == "model.format" and environment.preset is None:
@@ -94,20 +98,26 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
         elif key == "adapter.gpu_layers":
             yield key, environment.settings.gpu_layers, FROM_PLACEMENT
         elif key in derived:
-            yield key, derived[key], FROM_ASYNC
+            yield key, derived[key], source
         elif key in scaled:
             yield key, scaled[key], FROM_MODEL if environment.model_bytes is not None else FROM_DEFAULT
         elif value is not None:
             yield key, value, FROM_DEFAULT
 
 
-def _of_the_queue(environment: Environment) -> dict[str, Any]:
-    """What an asynchronous endpoint works out for itself."""
-    return {
-        "async.concurrent_invocations_per_instance": environment.concurrent_invocations,
+def _derived(environment: Environment) -> tuple[dict[str, Any], str]:
+    """What asynchronous endpoints and transform jobs have in place of the defaults, and where it is from."""
+    mode = environment.endpoint.mode
+    if mode == "realtime":
+        return {}, FROM_DEFAULT
+    waiting = {
         "adapter.deadline_seconds": environment.settings.deadline_seconds,
         "adapter.max_queued_tokens": environment.settings.max_queued_tokens,
     }
+    if mode == "batch":
+        return waiting, FROM_BATCH
+    at_once = {"async.concurrent_invocations_per_instance": environment.concurrent_invocations}
+    return at_once | waiting, FROM_ASYNC
 
 
 def _written(environment: Environment) -> Iterator[tuple[str, Any, bool]]:

@@ -11,7 +11,9 @@ from semif.request_lines import RequestLine
 
 LINES_PER_PART = 250
 MAX_PARTS = 1000
-"""Of one file; larger files have longer parts."""
+"""Of one file with lines of usual size; files of more lines have longer parts."""
+PART_BYTES = 64_000_000
+"""A part is made in memory; long lines make it shorter."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,18 @@ class Part:
 
 def cut(lines: Sequence[RequestLine]) -> list[Part]:
     """The parts of a file that `lines` are asked of, in order."""
-    size = max(LINES_PER_PART, -(-len(lines) // MAX_PARTS))
+    most = max(LINES_PER_PART, -(-len(lines) // MAX_PARTS))
     return [
-        Part(f"part-{number:05}.jsonl", some) for number, some in enumerate(_slices(lines, size), start=1)
+        Part(f"part-{number:06}.jsonl", some) for number, some in enumerate(_slices(lines, most), start=1)
     ]
 
 
-def _slices(lines: Sequence[RequestLine], size: int) -> Iterator[Sequence[RequestLine]]:
-    for begin in range(0, len(lines), size):
-        yield lines[begin : begin + size]
+def _slices(lines: Sequence[RequestLine], most: int) -> Iterator[Sequence[RequestLine]]:
+    begin = size = 0
+    for index, line in enumerate(lines):
+        if index - begin == most or (index > begin and size + line.size > PART_BYTES):
+            yield lines[begin:index]
+            begin, size = index, 0
+        size += line.size
+    if lines:
+        yield lines[begin:]

@@ -43,6 +43,10 @@ _KEYS = {
 }
 
 
+NOT_IN_BATCH = frozenset(f"endpoint.{key}" for key in _KEYS)
+"""Keys that the mode does not take."""
+
+
 def batch_problems(tables: Mapping[str, Any]) -> Iterator[str]:
     """What of the raw tables does not go with mode batch, one line for each problem."""
     mode = "endpoint.mode = 'batch'"

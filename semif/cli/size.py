@@ -118,6 +118,11 @@ def _refuse(environment: Environment, tokens: int) -> None:
             f"{environment.name} is of kind 'text': what it generates, and not its prompts, takes its time; "
             "size an environment of kind 'decision'"
         )
+    if environment.endpoint.mode == "batch":
+        raise SemifError(
+            f"{environment.name} has no endpoint: each transform job has the instances that `semif batch "
+            "--instances` asks for; size an environment of another mode"
+        )
     if tokens > (longest := environment.settings.context_tokens):
         raise SemifError(
             f"--tokens {tokens} is longer than adapter.context_tokens of {environment.name}, {longest}: "

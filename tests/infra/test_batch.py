@@ -10,6 +10,7 @@ import pytest
 from semif.batch.rules import DEADLINE_SECONDS, invocation_seconds
 from semif.environment import Environment
 from semif.errors import ProblemsError
+from semif.resolved import resolved
 from semif_adapter.settings import Settings
 
 MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
@@ -116,6 +117,15 @@ def test_a_gpu_is_warned_of_its_driver(environment_of: Callable[..., Environment
     environment = environment_of(GOOD.replace("c6i.large", "g6.xlarge"))
     assert environment.settings.gpu_layers == -1
     assert any("driver 535" in warning for warning in environment.warnings)
+
+
+def test_what_it_comes_to_is_shown_as_jobs_have_it(environment_of: Callable[..., Environment]) -> None:
+    settings = resolved(environment_of(GOOD + "[adapter]\nmax_queued_tokens = 5000\n"))["settings"]
+    told = {entry["key"]: (entry["value"], entry["source"]) for entry in settings}
+    assert told["adapter.deadline_seconds"] == (DEADLINE_SECONDS, "as transform jobs have it")
+    assert told["adapter.max_queued_tokens"] == (5000, "from the file")
+    assert told["endpoint.mode"] == ("batch", "from the file")
+    assert not {key for key in told if "timeout" in key or "volume" in key}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from semif.account import check_account
 from semif.aws import Aws
 from semif.batch.jobs import job_pattern, job_request, jobs_of
-from semif.batch.parts import LINES_PER_PART, MAX_PARTS, cut
+from semif.batch.parts import LINES_PER_PART, MAX_PARTS, PART_BYTES, cut
 from semif.batch.work import WORK_DIGITS
 from semif.cli import main
 from semif.deployment import deploy_endpoint, destroy
@@ -82,21 +81,23 @@ def test_what_a_job_is_asked_for_is_what_sagemaker_takes_and_the_adapter_can_do(
     assert asked["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"].endswith("/semif-nightly-1/")
 
 
-@given(st.integers(0, 600_000))
-def test_parts_hold_every_line_once_in_order_and_are_never_too_many(count: int) -> None:
-    lines = range(count)
-    parts = cut(lines)  # type: ignore[arg-type]  # what lines are made of is not looked at
-    assert [part.name for part in parts] == sorted(part.name for part in parts)
-    assert sum(len(part.lines) for part in parts) == count
-    assert [part.lines[0] for part in parts] == sorted(part.lines[0] for part in parts)
-    assert all(part.lines[-1] + 1 == after.lines[0] for part, after in pairwise(parts))
-    assert len(parts) <= MAX_PARTS
-    assert all(len(part.lines) >= LINES_PER_PART for part in parts[:-1])
+@given(st.lists(st.integers(1, 4_000_000), max_size=40), st.integers(0, 400))
+def test_parts_hold_every_line_once_in_order_and_are_neither_too_long_nor_too_large(
+    sizes: list[int], short: int
+) -> None:
+    lines = [RequestLine(number, 0, size, None) for number, size in enumerate([*sizes, *[100] * short], 1)]
+    parts = cut(lines)
+    assert [line for part in parts for line in part.lines] == lines
+    assert [part.name for part in parts] == [f"part-{number:06}.jsonl" for number in range(1, len(parts) + 1)]
+    assert all(1 <= len(part.lines) <= LINES_PER_PART for part in parts)
+    assert all(len(part.lines) == 1 or sum(line.size for line in part.lines) <= PART_BYTES for part in parts)
+    small = [part for part in parts[:-1] if len(part.lines) < LINES_PER_PART]
+    assert all(sum(line.size for line in part.lines) > PART_BYTES - 4_000_000 for part in small)
 
 
-def test_the_parts_of_a_file_have_the_same_names_always() -> None:
-    lines = [RequestLine(number, 0, 1, None) for number in range(1, LINES_PER_PART + 2)]
-    assert [part.name for part in cut(lines)] == ["part-00001.jsonl", "part-00002.jsonl"]
+def test_a_file_of_many_lines_has_longer_parts() -> None:
+    lines = [RequestLine(number, 0, 1, None) for number in range(LINES_PER_PART * MAX_PARTS + 1)]
+    assert {len(part.lines) for part in cut(lines)[:-1]} == {LINES_PER_PART + 1}
 
 
 def test_jobs_of_an_environment_whose_name_goes_on_are_others(account: Recorded) -> None:
