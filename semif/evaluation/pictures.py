@@ -15,8 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from semif.evaluation.measures import Bin
 from semif.evaluation.summary import Group
 from semif.evaluation.svg import FIRST, INK, SECOND, Picture, picture
-from semif.evaluation.tables import NONE, Name, interval, percent, seconds
-from semif.evaluation.tables import name as name_of
+from semif.evaluation.tables import Name, interval, percent, seconds
 
 SERIES_COLOURS = (FIRST, SECOND)
 MAX_GROUPS = 30
@@ -111,6 +110,7 @@ def accuracy_picture(series: Mapping[str, Sequence[Group]]) -> Picture:
     for groups in series.values():
         for group in groups:
             sizes[group.name] = max(sizes.get(group.name, 0), group.right.whole)
+    unnamed = "without a family" if len(sizes) > 1 else "all tasks"
     names = sorted(sizes, key=lambda name: -sizes[name])[:MAX_GROUPS]
     rows = {name: row for row, name in enumerate(reversed([name for name in sizes if name in names]))}
 
@@ -134,14 +134,14 @@ def accuracy_picture(series: Mapping[str, Sequence[Group]]) -> Picture:
             label="guessing",
         )
         axes.set(xlim=(-0.02, 1.03), ylim=(-0.6, len(rows) - 0.4), xlabel="share right, 95% interval")
-        axes.set_yticks(list(rows.values()), [f"{_short(name or NONE)} ({sizes[name]})" for name in rows])
+        axes.set_yticks(list(rows.values()), [f"{_short(name or unnamed)} ({sizes[name]})" for name in rows])
         axes.grid(axis="x")
         _legend(axes)
 
     told = "; ".join(
         f"{Name(title)}: "
         + ", ".join(
-            f"{name_of(group.name)} {percent(group.right.value)} ({interval(group.right)})"
+            f"{Name(group.name or unnamed)} {percent(group.right.value)} ({interval(group.right)})"
             for group in groups
             if group.name in rows
         )

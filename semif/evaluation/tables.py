@@ -14,8 +14,8 @@ from rich.text import Text
 
 from semif.evaluation.measures import Share
 
-MAX_NAME = 160
-"""Longest name that is shown, in characters."""
+MAX_NAME = 200
+"""Longest name that is shown, in characters: an image's or a model's whole pin is shorter."""
 NONE = "-"
 """For a figure that there is none of."""
 

@@ -16,7 +16,7 @@ from semif.errors import SemifError
 from semif.evaluation import extra
 from semif.evaluation.run_file import Asking, Record
 from semif.evaluation.summary import Summary, summarise
-from semif.evaluation.tables import Name, Table, markdown
+from semif.evaluation.tables import MAX_NAME, Name, Table, markdown
 from tests.toolkit.synthetic_runs import answers, header, record, unanswered, write_run
 
 WORKED = [
@@ -133,6 +133,7 @@ def test_what_no_reply_told_is_left_out(tmp_path: Path) -> None:
         "Order of",
     ):
         assert heading not in output
+    assert "all tasks (1)" in (tmp_path / "page.html").read_text()
 
 
 def test_a_run_without_any_reply_is_still_reported(tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_foreign_text_stays_text_in_markdown_and_on_the_console(tmp_path: Path) 
 def test_a_name_is_one_printable_line(text: str) -> None:
     found = Name(text)
     assert found.isprintable()
-    assert len(found) <= 160
+    assert len(found) <= MAX_NAME
     cell = markdown([Table("t", ("a", "b"), ((found, "1"),))]).splitlines()[4]
     assert len([bar for place, bar in enumerate(cell) if bar == "|" and cell[place - 1] != "\\"]) == 3
 
