@@ -47,8 +47,7 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
     Raises SemifError for a file that is no run or holds no option logits, for another model or readout among
     them, and where one task was answered twice with the same prompt.
     """
-    runs = [read_run(path) for path in paths]
-    asked = [(run, record) for run in runs for record in run.records if record.order == AS_WRITTEN]
+    asked = read_asked(paths)
     answered = [
         (run, record, adapter_result(run, record)) for run, record in asked if record.status == "answered"
     ]
@@ -58,13 +57,13 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
     found = LabelledAnswers(
         model_sha256=first.model.sha256,
         readout=first.readout,
-        data_sha256=tuple(sorted({file.sha256 for run in runs for file in run.header.tasks})),
+        data_sha256=tuple(sorted({file.sha256 for run, _ in asked for file in run.header.tasks})),
         left_out=len(asked) - len(answered),
     )
     seen: dict[tuple[str, ...], Path] = {}
     for run, record, result in answered:
         _check_same(run, result, first)
-        tasks = ",".join(sorted(file.sha256 for file in run.header.tasks))
+        tasks = task_files(run)
         earlier = seen.setdefault((tasks, record.task, result.prompt_version), run.path)
         if earlier is not run.path:
             raise SemifError(f"{run.path} and {earlier} answer the same tasks with one prompt; give one")
@@ -77,6 +76,17 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
             )
         )
     return found
+
+
+def read_asked(paths: Sequence[Path]) -> list[tuple[Run, Record]]:
+    """What run files tell of each task as written. Raises SemifError for a file that is no run."""
+    runs = [read_run(path) for path in paths]
+    return [(run, record) for run in runs for record in run.records if record.order == AS_WRITTEN]
+
+
+def task_files(run: Run) -> str:
+    """What tells the tasks of a run from those of another, which may have the same ids."""
+    return ",".join(sorted(file.sha256 for file in run.header.tasks))
 
 
 def adapter_result(run: Run, record: Record) -> Result:

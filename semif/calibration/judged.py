@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from semif.calibration.answers import AS_WRITTEN, adapter_result
+from semif.calibration.answers import adapter_result, read_asked, task_files
 from semif.calibration.thresholds import Judged
 from semif.errors import SemifError, shown
-from semif.evaluation.run_file import Record, Run, read_run
+from semif.evaluation.run_file import Record, Run
 from semif_adapter.calibration import LoadedCalibration
 from semif_adapter.readout import softmax
 
@@ -32,10 +32,11 @@ def read_judged(
     """The answers to tasks as written, of `family` alone where it is given.
 
     Their probabilities are those answered, or with `calibration` what it makes of the logits. Raises
-    SemifError where a run tells no probabilities, or the calibration is of another model or prompt.
+    SemifError where a run tells no probabilities, a task was answered twice, several models answered, or the
+    calibration is of another model or prompt.
     """
-    runs = [read_run(path) for path in paths]
-    asked = [(run, record) for run in runs for record in run.records if record.order == AS_WRITTEN]
+    asked = read_asked(paths)
+    _check_one_asking(asked)
     families = tuple(sorted({record.family for _, record in asked if record.family}))
     if family is not None:
         if family not in families:
@@ -51,6 +52,26 @@ def read_judged(
     )
 
 
+def _check_one_asking(asked: Sequence[tuple[Run, Record]]) -> None:
+    """A threshold is one of one model, and a task counts once."""
+    models = {_model(run): run.path for run, _ in asked}
+    if len(models) > 1:
+        raise SemifError(
+            f"{' and '.join(map(str, models.values()))} hold answers of different models; a threshold is of "
+            "one model"
+        )
+    seen: dict[tuple[str, str], Path] = {}
+    for run, record in asked:
+        earlier = seen.setdefault((task_files(run), record.task), run.path)
+        if earlier is not run.path:
+            raise SemifError(f"{run.path} and {earlier} answer the same tasks; give one")
+
+
+def _model(run: Run) -> str | None:
+    pins = run.header.pins
+    return pins.model.sha256 if pins.model else pins.model_name
+
+
 def _judged(run: Run, record: Record, calibration: LoadedCalibration | None) -> Judged:
     probabilities = record.probabilities
     if calibration is not None:
@@ -63,7 +84,7 @@ def _judged(run: Run, record: Record, calibration: LoadedCalibration | None) -> 
     return Judged(
         probability=max(probabilities),
         right=record.choice == record.expected,
-        group=record.group or record.task,
+        group=f"{task_files(run)} {record.group or record.task}",
     )
 
 

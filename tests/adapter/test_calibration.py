@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semif_adapter.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, load_calibration
+from semif_adapter.calibration import (
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
+    Figures,
+    load_calibration,
+    parse_calibration,
+)
 from semif_adapter.contract import SharedTiming
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
@@ -223,6 +229,23 @@ def test_a_missing_and_an_endless_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "c").write_bytes(b" " * 70_000)
     with pytest.raises(StartupError, match="larger than 65536 bytes"):
         load_calibration(tmp_path / "c")
+
+
+@given(st.binary(max_size=300) | st.text(max_size=100).map(str.encode))
+def test_no_bytes_make_anything_but_a_refusal(data: bytes) -> None:
+    right = calibration("a" * 64).canonical_bytes()
+    for given_bytes in (data, right[:200] + data + right[200:], b"[" * 2000 + data):
+        if given_bytes == right:
+            continue
+        with pytest.raises(StartupError, match=r"^c\.json is not"):
+            parse_calibration(given_bytes, "c.json")
+
+
+@given(st.floats(MIN_TEMPERATURE, MAX_TEMPERATURE), st.floats(0, 1000), st.integers(1, 10**9))
+def test_what_is_written_reads_back(temperature: float, loss: float, tasks: int) -> None:
+    figures = Figures(ece=0.0, brier=0.0, log_loss=loss)
+    content = calibration("a" * 64, temperature=temperature, tasks=tasks, after=figures)
+    assert parse_calibration(content.canonical_bytes(), "c.json").content == content
 
 
 def archive(folder: Path, gguf: Path, content: bytes) -> Settings:

@@ -23,10 +23,11 @@ from semif.calibration.thresholds import (
 from semif.cli import main
 from semif.errors import SemifError
 from semif.evaluation.measures import share
+from semif.evaluation.run_file import Pins
 from semif.policy import load_policy
 from tests.calibrations import calibration, write_calibration
 from tests.toolkit.calibration_runs import MODEL, drawn, labelled
-from tests.toolkit.synthetic_runs import record, unanswered, write_run
+from tests.toolkit.synthetic_runs import header, record, unanswered, write_run
 
 TEN = [Judged(probability, right, str(probability)) for probability, right in [
     (0.98, True), (0.93, True), (0.90, True), (0.85, False), (0.80, True),
@@ -171,6 +172,17 @@ def test_a_calibration_is_applied_to_a_run_without(tmp_path: Path) -> None:
     refused = thresholds(run, "--coverage", 0.5, "--calibration", other)
     assert refused.exit_code == 1
     assert "is not for these" in refused.stderr
+
+
+def test_a_task_counts_once_and_a_threshold_is_of_one_model(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(run.read_bytes())
+    twice = thresholds(run, copy, "--coverage", 0.5)
+    assert (twice.exit_code, "answer the same tasks; give one" in twice.stderr) == (1, True)
+    told = header(1).model_copy(update={"pins": Pins(model_name="another")})
+    other = write_run(tmp_path / "other.jsonl", [record("t")], told=told)
+    mixed = thresholds(run, other, "--coverage", 0.5)
+    assert (mixed.exit_code, "answers of different models" in mixed.stderr) == (1, True)
 
 
 def test_the_cost_is_told_with_its_interval(tmp_path: Path) -> None:
