@@ -98,6 +98,7 @@ class StandIn(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: StandIn
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else every second write waits for the first one's acknowledgement
 
     def setup(self) -> None:
         super().setup()
