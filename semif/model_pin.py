@@ -49,8 +49,8 @@ def pin_model(
 
     A preset of the same file of the same repository gets the new revision, size and hash, and keeps its own
     words and how it is asked, unless `readout` says otherwise. Raises SemifError where another model has the
-    preset's name and `force` is not set, where file or revision are not there, and for a file that no preset
-    can hold.
+    preset's name and `force` is not set, where file or revision are not there, for a file that no preset can
+    hold, and where the preset's calibration is not the file's.
     """
     repository, revision = _parsed(model)
     name = name or _name_of(file)
@@ -59,6 +59,7 @@ def pin_model(
     found = find_file(repository, revision, file)
     path = project_root() / "models" / f"{name}.toml"
     preset = _preset(name, found, quantization, readout, previous)
+    preset.manifest()  # raises where its calibration is of the file as it was
     if previous is None:
         text = _text(preset)
     else:
@@ -127,7 +128,11 @@ def _preset(
             "bytes": found.bytes,
             "sha256": found.sha256,
         },
-        "prompt": {"readout": readout or (previous.prompt.readout if previous else "letters")},
+        "prompt": {
+            "readout": readout or (previous.prompt.readout if previous else "letters"),
+            "template": previous.prompt.template if previous else "chat",
+        },
+        "calibration": previous.calibration if previous else None,
     }
     try:
         return Preset.model_validate(content)

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from semif.cli import main
 from semif.presets import Preset, load_preset
 from semif.project import PROJECT_VARIABLE
+from tests.calibrations import calibration, write_calibration
 from tests.toolkit.running import running
 
 COMMIT, LATER = "4" * 40, "5" * 40
@@ -161,6 +162,26 @@ def test_a_preset_of_the_same_file_moves_and_keeps_its_own_words(
     assert "as it was" in pin("hf:owner/repo", FILE, "--name", "mine").stdout
     pin("hf:owner/repo", FILE, "--name", "mine", "--readout", "letters")
     assert load_preset("mine").prompt.readout == "letters"
+
+
+def test_a_calibrated_preset_does_not_move_to_a_file_that_it_is_not_of(
+    hub: HubApi, pin: Callable[..., Result], models: Path
+) -> None:
+    pin("hf:owner/repo", FILE, "--name", "mine", "--readout", "text")
+    path = models / "mine.toml"
+    with path.open("a") as preset:
+        preset.write('[calibration]\nfile = "mine.calibration.json"\n')
+    write_calibration(models / "mine.calibration.json", calibration(SHA256))
+    hub.commits["main"] = LATER
+    assert "mine.toml: moved" in pin("hf:owner/repo", FILE, "--name", "mine").stdout, "the same bytes"
+    before = path.read_text()
+    hub.files = [lfs(FILE, 12, "b" * 64)]
+    for options in ((), ("--readout", "letters")):
+        refused = pin("hf:owner/repo", FILE, "--name", "mine", *options)
+        assert (refused.exit_code, path.read_text()) == (1, before)
+        assert (
+            f"mine.calibration.json is the calibration of the model with SHA-256 {SHA256}" in refused.stderr
+        )
 
 
 def test_another_models_preset_is_replaced_only_by_force(pin: Callable[..., Result], models: Path) -> None:
