@@ -1,7 +1,7 @@
 """How asking fails: one error type for each thing that a program may do about it.
 
 No message holds the caller's text: the adapter names path and type, and what is checked before sending is
-worded by the same code.
+worded by the same code. Of a server that is no adapter a few of its own words are shown.
 """
 
 from typing import ClassVar

@@ -71,5 +71,4 @@ def _option(choice: Any, description: Any) -> dict[str, Any]:
             f"{what} is of type {type(identifier).__name__}, an id is a string: {_ALLOWED}",
             code="invalid_request",
         )
-    # str() of a StrEnum's value: plain, whatever json makes of subclasses
-    return {"id": str(identifier)} | ({} if description is None else {"description": description})
+    return {"id": identifier} | ({} if description is None else {"description": description})
