@@ -60,8 +60,13 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def _show(root: Path, environment: Environment) -> None:
-    running = local.find_server(root)
     name = environment.name
+    if environment.endpoint.mode == "batch":
+        raise SemifError(
+            f"{name} answers by transform jobs, and the demo asks one by one; run `semif deploy {name} "
+            f"--local` and `semif batch {name} --local examples/requests.jsonl`"
+        )
+    running = local.find_server(root)
     stacks = (environment.artifacts_stack, environment.endpoint_stack)
     if running is not None and any(find_stack(running.aws(), stack) for stack in stacks):
         raise SemifError(

@@ -183,6 +183,8 @@ def test_good_and_bad_lines_come_back_side_by_side_in_their_order(
     assert {line["stream"].partition("/")[0] for line in told} == {job["TransformJobName"]}
     assert any('"state: ready"' in line["message"] for line in told)
     assert semif("decide", NAME, REPOSITORY / "examples" / "routing.json").exit_code == 1
+    shown = CliRunner().invoke(main, ["demo", "--env", NAME])
+    assert (shown.exit_code, "answers by transform jobs" in shown.stderr) == (1, True)
 
 
 def start(project: Path, *arguments: str) -> "subprocess.Popen[str]":
