@@ -15,7 +15,10 @@ Operation = Callable[[Params], Params]
 
 _JAVA_PATTERNS = {
     r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
+    r"[\p{Print}]": r"[\x20-\x7E]",
     r"\p{Print}": r"[\x20-\x7E]",
+    r"\p{ASCII}": r"[\x00-\x7F]",
+    r"\z": r"\Z",
 }
 """What the models' patterns, which are Java's, spell in another way than Python's."""
 
@@ -123,6 +126,18 @@ def from_cloudformation(shape: Shape, value: Any, path: str = "") -> Any:
     if isinstance(shape, MapShape) and isinstance(value, Mapping):
         return {key: from_cloudformation(shape.value, item, path) for key, item in value.items()}
     return _scalar(shape.type_name, value)
+
+
+def from_headers(service: str, operation: str, headers: Mapping[str, str]) -> Params:
+    """The members of an operation's request that stand in headers."""
+    shape = service_model(service).operation_model(operation).input_shape
+    assert isinstance(shape, StructureShape), f"{operation} takes no input"
+    found = {}
+    for name, member in shape.members.items():
+        header = member.serialization.get("name", "")
+        if member.serialization.get("location") == "header" and header in headers:
+            found[name] = _scalar(member.type_name, headers[header])
+    return found
 
 
 def _scalar(type_name: str, value: Any) -> Any:

@@ -61,6 +61,11 @@ class Context:
         config = Config(connect_timeout=5, read_timeout=60, s3={"addressing_style": "path"})
         return self._session.client("s3", endpoint_url=self.endpoint_url, config=config)
 
+    @cached_property
+    def sns(self) -> Any:
+        """This AWS's own topics."""
+        return self.client("sns")
+
     def client(self, service: str) -> Any:
         """This AWS's own `service`, under boto3's name for it."""
         config = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_aws.api import ApiError, Operation, Params
+from local_aws.async_inference import RequestQueue
 from local_aws.context import Context
 from local_aws.errors import HostingError
 from local_aws.hosting import INVOKE_SECONDS, ContainerReply, ModelHost
@@ -26,6 +27,8 @@ class Endpoint:
     host: ModelHost
     variant: Params
     """The ProductionVariantSummary."""
+    queue: RequestQueue | None = None
+    """Of an asynchronous endpoint that serves."""
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     modified: datetime = field(default_factory=lambda: datetime.now(UTC))
     status: str = "Creating"
@@ -125,6 +128,8 @@ class SageMakerEndpoints:
             reply["FailureReason"] = endpoint.failure_reason
         if endpoint.status in SERVING:
             reply["ProductionVariants"] = [endpoint.variant]
+        if (config := self._records.queue(endpoint.config_name)) is not None:
+            reply["AsyncInferenceConfig"] = config
         return reply
 
     def delete_endpoint(self, params: Params) -> Params:
@@ -134,6 +139,8 @@ class SageMakerEndpoints:
             if endpoint.status == "Updating":
                 raise refused(f"Cannot delete endpoint {self._arn(endpoint.name)!r}: it is Updating.")
             endpoint.move("Deleting")
+        if endpoint.queue is not None:
+            endpoint.queue.stop()
         endpoint.host.stop()
         with self._lock:
             self._endpoints.pop(endpoint.name, None)
@@ -172,8 +179,23 @@ class SageMakerEndpoints:
             reply.body,
         )
 
+    def invoke_endpoint_async(self, name: str, asked: Params) -> Params:
+        """Queue a request. Raises ApiError for an endpoint that is not asynchronous, or does not serve."""
+        queue = self._serving(name).queue
+        if queue is None:
+            raise ApiError("ValidationError", f"Endpoint {name} is not an asynchronous endpoint.")
+        return queue.accept(asked)
+
     def serving_host(self, name: str) -> ModelHost:
-        """The host behind an endpoint; raises ApiError where there is none, or none that serves."""
+        """The host behind a realtime endpoint; raises ApiError where there is none, or none that serves."""
+        endpoint = self._serving(name)
+        if endpoint.queue is not None:
+            raise ApiError(
+                "ValidationError", f"Endpoint {name} is asynchronous: it takes InvokeEndpointAsync alone."
+            )
+        return endpoint.host
+
+    def _serving(self, name: str) -> Endpoint:
         endpoint = self._endpoints.get(name)
         if endpoint is None:
             raise ApiError(
@@ -181,10 +203,17 @@ class SageMakerEndpoints:
             )
         if endpoint.status not in SERVING:
             raise ApiError("ValidationError", f"Endpoint {name} is {endpoint.status}, not InService.")
-        return endpoint.host
+        return endpoint
 
     def _serve(self, endpoint: Endpoint) -> None:
-        host = endpoint.host
+        host, before = endpoint.host, endpoint.queue
+        config = self._records.queue(endpoint.config_name)
+        endpoint.queue = (
+            RequestQueue(self._context, endpoint.name, config, lambda: endpoint.host) if config else None
+        )
+        waiting = before.stop() if before is not None else []
+        if endpoint.queue is not None:
+            endpoint.queue.take_over(waiting)
 
         def fail(reason: str) -> None:
             if endpoint.host is host:

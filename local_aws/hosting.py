@@ -44,6 +44,8 @@ class ContainerStream:
     status: int
     content_type: str
     blocks: Iterator[bytes]
+    has_length: bool
+    """Whether the container said how long the body is."""
 
 
 class ModelHost:
@@ -151,7 +153,9 @@ class ModelHost:
                 connection.close()
 
         content_type = reply.headers.get("Content-Type", "application/octet-stream")
-        return ContainerStream(reply.status, content_type, blocks())
+        return ContainerStream(
+            reply.status, content_type, blocks(), has_length="Content-Length" in reply.headers
+        )
 
     @property
     def _model_folder(self) -> Path:

@@ -34,7 +34,7 @@ from moto.sagemaker.responses import SageMakerResponse
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 
 from local_aws import cloudformation
-from local_aws.api import ApiError, Operation, ReplyError, call
+from local_aws.api import ApiError, Operation, ReplyError, call, from_headers
 from local_aws.context import Context
 from local_aws.endpoints import SageMakerEndpoints
 from local_aws.resource_types import Resource
@@ -79,7 +79,7 @@ def _check_region(context: Context, region: str) -> None:
 
 
 def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
-    """Let InvokeEndpoint reach the endpoint; moto answers with a canned body."""
+    """Let InvokeEndpoint and InvokeEndpointAsync reach the endpoint; moto answers with a canned body."""
     passed_on = ("Content-Type", "Accept", "X-Amzn-SageMaker-Custom-Attributes")
 
     def invoke_endpoint(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
@@ -92,7 +92,28 @@ def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
             return _json_error(400, "ValidationError", error.message)
         return reply.status, {**reply.headers, "status": reply.status}, reply.body
 
+    def invoke_endpoint_async(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
+        name = unquote(urlparse(self.uri).path.split("/")[2])
+        told_in = {
+            "OutputLocation": "X-Amzn-SageMaker-OutputLocation",
+            "FailureLocation": "X-Amzn-SageMaker-FailureLocation",
+        }
+        try:
+            _check_region(context, self.region)
+            asked = from_headers("sagemaker-runtime", "InvokeEndpointAsync", self.headers)
+            reply = call(
+                "sagemaker-runtime",
+                "InvokeEndpointAsync",
+                lambda params: endpoints.invoke_endpoint_async(name, params),
+                {**asked, "EndpointName": name, **({"Body": self.body} if self.body else {})},
+            )
+        except ApiError as error:
+            return _json_error(400, "ValidationError", error.message)
+        headers = {header: reply[member] for member, header in told_in.items() if member in reply}
+        return 202, {**headers, "status": 202}, json.dumps({"InferenceId": reply["InferenceId"]})
+
     SageMakerRuntimeResponse.invoke_endpoint = invoke_endpoint
+    SageMakerRuntimeResponse.invoke_endpoint_async = invoke_endpoint_async
     SageMakerRuntimeResponse.use_raw_body = True  # a body need not be text
 
 

@@ -35,8 +35,9 @@ class SageMakerRecords:
         variants = params["ProductionVariants"]
         if len(variants) != 1 or params.get("ShadowProductionVariants"):
             raise refused(f"the local AWS hosts one production variant and no shadows, got {len(variants)}")
-        if params.get("AsyncInferenceConfig"):
-            raise refused("the local AWS hosts no asynchronous endpoints")
+        output = params.get("AsyncInferenceConfig", {}).get("OutputConfig", {})
+        if params.get("AsyncInferenceConfig") and not output.get("S3OutputPath"):
+            raise refused("an asynchronous endpoint needs an S3OutputPath")
         _check_variant(variants[0])
         self._models.get(variants[0]["ModelName"])
         return self._configs.create(params)
@@ -45,6 +46,10 @@ class SageMakerRecords:
         """The one production variant of an EndpointConfig; raises ApiError for an unknown one."""
         variant: dict[str, Any] = self._configs.get(config_name)["ProductionVariants"][0]
         return variant
+
+    def queue(self, config_name: str) -> Params | None:
+        """The AsyncInferenceConfig of an EndpointConfig, None for a realtime one. Raises as `variant`."""
+        return self._configs.get(config_name).get("AsyncInferenceConfig")
 
     def container(self, model_name: str) -> dict[str, Any]:
         """The container of a Model; raises ApiError for an unknown Model and for several containers."""

@@ -49,7 +49,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         asked = json.loads(body)
         if asked.get("exit"):
             os._exit(3)
+        if asked.get("chunked"):
+            return self.reply_chunked(json.dumps(asked["body"]).encode())
         self.reply(asked["status"], json.dumps(asked["body"]).encode())
+
+    def reply_chunked(self, body):
+        self.protocol_version = "HTTP/1.1"
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"%x\\r\\n%s\\r\\n0\\r\\n\\r\\n" % (len(body), body))
 
     def reply(self, status, body, content_type="application/json"):
         self.send_response(status)

@@ -25,9 +25,13 @@ def create(
     archive: str = MODEL_ARCHIVE,
     prefix: str | None = None,
     startup_seconds: int = 60,
+    queue: dict[str, Any] | None = None,
     **environment: str,
 ) -> None:
-    """Create Model (with an archive or a prefix), EndpointConfig (two pools) and Endpoint of one name."""
+    """Create Model (with an archive or a prefix), EndpointConfig (two pools) and Endpoint of one name.
+
+    With `queue`, its AsyncInferenceConfig, the endpoint is asynchronous.
+    """
     data: Any = {"ModelDataUrl": f"s3://{MODEL_BUCKET}/{archive}"}
     if prefix is not None:
         source = {
@@ -46,8 +50,10 @@ def create(
         },
         EnableNetworkIsolation=True,
     )
+    asynchronous: Any = {"AsyncInferenceConfig": queue} if queue is not None else {}
     aws.sagemaker.create_endpoint_config(
         EndpointConfigName=name,
+        **asynchronous,
         ProductionVariants=[
             {
                 "VariantName": "primary",
