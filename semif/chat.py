@@ -49,7 +49,11 @@ def chat_request(
 
 def complete(aws: Aws, endpoint: str, body: bytes) -> Completion:
     """One chat completion. Raises the client's errors, and SemifError for a reply that holds none."""
-    raw = EndpointTransport(aws.sagemaker_runtime, endpoint).send(body)
+    return read_completion(endpoint, EndpointTransport(aws.sagemaker_runtime, endpoint).send(body))
+
+
+def read_completion(endpoint: str, raw: bytes) -> Completion:
+    """The completion in the reply of `endpoint`. Raises SemifError where it holds none."""
     try:
         message = json.loads(raw)["choices"][0]["message"]
         return Completion(str(message.get("content") or ""), raw)

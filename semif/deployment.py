@@ -1,5 +1,6 @@
 """The chain of a deployment, one function for each arrow; `semif deploy` walks them all."""
 
+import secrets
 import time
 from collections.abc import Callable
 from itertools import dropwhile
@@ -10,8 +11,8 @@ from semif import cdk, local
 from semif.aws import LOCAL_AWS_ENDED
 from semif.batch.jobs import find_job, jobs_of, stop_job
 from semif.batch.model import find_model, model_problems
-from semif.chat import Completion, complete
-from semif.client.reply import Answer
+from semif.chat import Completion, complete, read_completion
+from semif.client.reply import Answer, read_answer
 from semif.endpoint import EndpointState, find_endpoint
 from semif.endpoint_watch import EndpointWatch, Look
 from semif.errors import SemifError
@@ -19,6 +20,8 @@ from semif.files import write_whole
 from semif.lock import Lock, write_lock
 from semif.rollback import deployed_lock, keep_previous
 from semif.stacks import TOOLKIT_STACK, delete_stack, empty_bucket, find_stack, stack_resource
+from semif.submission.endpoint_queue import EndpointQueue
+from semif.submission.single import ask_and_wait
 from semif.target import Target
 
 OnLine = Callable[[str], None]
@@ -29,6 +32,8 @@ NO_DIFFERENCES = "Number of stacks with differences: 0"
 
 _LOCAL_SECONDS = 180.0
 _AWS_SECONDS = 2 * 3600.0
+_SCALE_OUT_SECONDS = 600.0
+"""For an endpoint without an instance to notice a request, and for SageMaker to find an instance."""
 
 SMOKE_REQUEST = b"""{"decision": {
   "id": "smoke", "state": "The sky is blue.", "question": "Which colour is the sky?",
@@ -114,9 +119,27 @@ def roll_back(target: Target, wanted: Lock, on_line: OnLine, on_look: OnLook = l
 
 
 def first_answer(target: Target) -> Answer | Completion:
-    """Ask the endpoint a small decision, or for a small completion. Raises DecisionError."""
-    if target.environment.kind == "text":
-        return complete(target.aws, target.environment.endpoint_name, SMOKE_CHAT)
+    """Ask the endpoint a small decision, or for a small completion. Raises DecisionError.
+
+    An asynchronous endpoint may have to start an instance first.
+    """
+    environment, endpoint = target.environment, target.environment.endpoint_name
+    if environment.endpoint.mode == "async":
+        queue = EndpointQueue.find(
+            target.aws,
+            endpoint,
+            job=f"first-{secrets.token_hex(8)}",
+            invocation_timeout_seconds=environment.async_.invocation_timeout_seconds,
+        )
+        raw = ask_and_wait(
+            queue,
+            SMOKE_CHAT if environment.kind == "text" else SMOKE_REQUEST,
+            limit_seconds=_SCALE_OUT_SECONDS + 2 * environment.start_seconds,
+            poll_seconds=target.poll_seconds,
+        )
+        return read_completion(endpoint, raw) if environment.kind == "text" else read_answer(raw)
+    if environment.kind == "text":
+        return complete(target.aws, endpoint, SMOKE_CHAT)
     return target.decision_client().ask(SMOKE_REQUEST)
 
 

@@ -1,31 +1,54 @@
 """Writing a file whole or not at all."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkstemp
 from typing import BinaryIO
+
+from semif.errors import SemifError
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put `content` into `path`, replacing what is there; an interruption leaves the old file as it was."""
-    with writing_whole(path) as file:
-        file.write(content)
+    """Put `content` into `path`, replacing what is there; an interruption leaves the old file as it was.
+
+    Raises as `replacing`.
+    """
+    with replacing(path) as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 @contextmanager
-def writing_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of `path` once the block ends without an exception."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A new file that takes `target`'s place when the block ends well, and is gone when it does not.
+
+    Raises SemifError, which names `target`, where the system does not let it be written.
+    """
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            os.fchmod(file.fileno(), 0o644)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except (FileExistsError, NotADirectoryError):
+        raise SemifError(f"{target.parent} is a file or lies in one, a folder is needed") from None
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    path = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            yield out
+        path.chmod(0o644)
+        path.replace(target)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        if error.filename is not None and str(error.filename) != name:  # another file, which the block read
+            raise
+        raise _cannot_write(target, error) from error
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         raise
+
+
+def _cannot_write(target: Path, error: OSError) -> SemifError:
+    return SemifError(f"cannot write {target}: {(error.strerror or str(error)).lower()}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from semif.batch.work import Work, problem_of
-from semif.files import writing_whole
+from semif.files import replacing
 from semif.submission.verdict import invalid, of_answer, of_failure
 
 
@@ -17,7 +17,7 @@ def write_answers(work: Work, path: Path) -> Counter[str]:
     The records are those of `semif submit`. All parts must be answered.
     """
     counts: Counter[str] = Counter()
-    with writing_whole(path) as file:
+    with replacing(path) as file:
         for record in _records(work):
             counts[record["status"]] += 1
             file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")

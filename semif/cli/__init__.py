@@ -9,8 +9,8 @@ from semif.cli.common import Failed, Interrupted
 from semif.errors import SemifError
 
 COMMANDS = (
-    "demo", "deploy", "decide", "ask", "batch", "evaluate", "status", "logs", "size", "diff", "rollback",
-    "destroy", "build", "env", "model", "image", "serve", "calibrate",
+    "demo", "deploy", "decide", "ask", "submit", "batch", "evaluate", "status", "logs", "size", "diff",
+    "rollback", "destroy", "build", "env", "model", "image", "serve", "calibrate",
 )  # fmt: skip
 """In the order of `semif --help`. The module of `decide` is `semif.cli.decide`."""
 

@@ -10,6 +10,7 @@ from semif.cli.common import json_option
 from semif.cli.options import environment_argument, target_options
 from semif.environment import load_environment
 from semif.errors import SemifError
+from semif.modes import require_mode
 from semif.target import open_target
 
 STILL_THINKING = "semif: the model was still thinking at its last token; raise --max-tokens"
@@ -58,6 +59,7 @@ def command(
     if streaming and as_json:
         raise click.UsageError("--stream prints words as they come, --json one object; give one")
     _refuse_decision(environment)
+    require_mode(load_environment(environment), "realtime")
     text = sys.stdin.read() if message == "-" else message
     if not text.strip():
         raise SemifError("the message is empty; give it as an argument or on standard input")

@@ -132,14 +132,14 @@ def _start(work: Work, instances: int, *, attempt: int) -> Job:
 def _follow(work: Work, job: Job) -> Job:
     """Show how a job goes until it is over. Answers come by whole parts."""
     said = ""
-    with count_on_stderr(job.name, work.total) as on_progress:
+    with count_on_stderr(job.name) as on_progress:
         for look in work.follow(job):
             job = look.job
             if (line := _status(look)) != said:
                 click.echo(f"{job.name} is {line}", err=True)
             said = line
             if look.answered:
-                on_progress(look.answered)
+                on_progress(look.answered, work.total)
     return job
 
 

@@ -56,13 +56,13 @@ def progress_on_stderr() -> Iterator[Progress]:
 
 
 @contextmanager
-def count_on_stderr(step: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Takes how many of `total` are done: a bar with rate and time left on a terminal, elsewhere some lines.
+def count_on_stderr(step: str) -> Iterator[Callable[[int, int], None]]:
+    """Takes how many are done, of how many: a bar with rate and time left on a terminal, elsewhere lines.
 
     What is done before the first call counts as done, and not for the rate.
     """
     if not sys.stderr.isatty():
-        yield _CountLines(step, total)
+        yield _CountLines(step)
         return
     columns = (
         rich.TextColumn("{task.description}"),
@@ -74,7 +74,7 @@ def count_on_stderr(step: str, total: int) -> Iterator[Callable[[int], None]]:
     with rich.Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as display:
         task: rich.TaskID | None = None
 
-        def update(done: int) -> None:
+        def update(done: int, total: int) -> None:
             nonlocal task
             if task is None:
                 task = display.add_task(step, total=total, completed=done)
@@ -92,22 +92,21 @@ class _RateColumn(rich.ProgressColumn):
 class _CountLines:
     """A line at the start, and at each further tenth."""
 
-    def __init__(self, step: str, total: int) -> None:
+    def __init__(self, step: str) -> None:
         self._step = step
-        self._total = total
         self._began = time.monotonic()
         self._first: int | None = None
         self._tenth = -1
 
-    def __call__(self, done: int) -> None:
+    def __call__(self, done: int, total: int) -> None:
         if self._first is None:
             self._first = done
-        if (tenth := 10 * done // self._total) == self._tenth:
+        if (tenth := 10 * done // total) == self._tenth:
             return
         self._tenth = tenth
         rate = (done - self._first) / (time.monotonic() - self._began)
-        left = f", {rate:,.1f}/s, {(self._total - done) / rate:,.0f} s left" if rate > 0 else ""
-        click.echo(f"{self._step}: {done:,} of {self._total:,}{left}", err=True)
+        left = f", {rate:,.1f}/s, {(total - done) / rate:,.0f} s left" if rate > 0 else ""
+        click.echo(f"{self._step}: {done:,} of {total:,}{left}", err=True)
 
 
 @contextmanager

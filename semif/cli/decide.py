@@ -17,6 +17,7 @@ from semif.client.request import request_body
 from semif.client.retry import Attempt
 from semif.environment import load_environment
 from semif.errors import SemifError
+from semif.modes import require_mode
 from semif.policy import load_policy
 from semif.target import open_target
 
@@ -80,7 +81,7 @@ def command(
     if endpoints and policy_file is None:
         raise click.UsageError("--endpoint goes with --policy")
     first = Place(url, is_url=True) if url is not None else Place(arguments[0], is_url=False)
-    _refuse_text(first)
+    _refuse_others(first)
     body = request_body(_read(arguments[-1]), name=arguments[-1])
     opened = partial(_open_client, on_this_machine=on_this_machine, profile=profile)
     console = Console(highlight=False)
@@ -89,7 +90,7 @@ def command(
         request = one_decision(body, name=arguments[-1])
         further = further_places(policy, endpoints)
         for place in further.values():
-            _refuse_text(place)
+            _refuse_others(place)
         with opened(first) as client, ExitStack() as others:
             clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
             outcome = decide_under(policy, request, client, clients)
@@ -124,13 +125,17 @@ def _tell_retry(attempt: Attempt) -> None:
     )
 
 
-def _refuse_text(place: Place) -> None:
-    environment = place.name
-    if not place.is_url and load_environment(environment).kind == "text":
+def _refuse_others(place: Place) -> None:
+    """Refuse an environment that answers in words, or not while the caller waits."""
+    if place.is_url:
+        return
+    environment = load_environment(place.name)
+    if environment.kind == "text":
         raise SemifError(
-            f"{environment} is of kind 'text': it answers in words; use `semif ask {environment}`, or "
+            f"{place.name} is of kind 'text': it answers in words; use `semif ask {place.name}`, or "
             "ask an environment of kind 'decision'"
         )
+    require_mode(environment, "realtime")
 
 
 def _read(file: str) -> bytes:

@@ -1,8 +1,11 @@
 """`semif demo`: the whole chain on this machine, on the embedded model, and nothing left of it."""
 
+import json
 import signal
+import tempfile
 import time
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from types import FrameType
 
@@ -21,9 +24,12 @@ from semif.environment import Environment, load_environment
 from semif.errors import SemifError
 from semif.project import project_root
 from semif.stacks import find_stack
+from semif.submission.run import submit
 from semif.target import Target
 
 EXAMPLES = ("routing.json", "yes-or-no.json", "two-questions.json")
+REQUESTS = "requests.jsonl"
+"""What an asynchronous environment is asked."""
 QUESTIONS = ("Which colour is the sky?", "Write one sentence about the sea.")
 """What an environment of kind `text` is asked."""
 
@@ -40,7 +46,8 @@ def command(environment: str) -> None:
     this machine already. It needs no account; the first run downloads the model (98 MB) and what packs it.
 
     With --env it does the same for another environment that this machine can host: demo-pool places the
-    endpoint on a pool of instance types, demo-text hosts the published llama.cpp container, asked for words.
+    endpoint on a pool of instance types, demo-text hosts the published llama.cpp container, asked for words,
+    demo-async answers by a queue.
 
     \b
     Examples:
@@ -87,7 +94,9 @@ def _show(root: Path, environment: Environment) -> None:
 def _run(steps: Steps, name: str) -> None:
     target = start_local(steps, name, tied=True)
     deploy_chain(steps, target)
-    if target.environment.kind == "text":
+    if target.environment.endpoint.mode == "async":
+        _submit(steps, target)
+    elif target.environment.kind == "text":
         _ask(steps, target)
     else:
         _decide(steps, target)
@@ -103,6 +112,19 @@ def _decide(steps: Steps, target: Target) -> None:
         with steps.step(f"ask examples/{name}"):
             answer = client.ask(body)
         show_answer(console, body, answer)
+
+
+def _submit(steps: Steps, target: Target) -> None:
+    with tempfile.TemporaryDirectory() as folder, steps.step(f"submit examples/{REQUESTS}") as step:
+        output = Path(folder) / "answers.jsonl"
+        submit(target, target.root / "examples" / REQUESTS, output, lambda _done, _total: None)
+        answers = [json.loads(line) for line in output.read_bytes().splitlines()]
+        step.note = f"{len(answers)} answers"
+    for answer in answers:
+        result = answer["reply"]["result"]
+        shares = zip(result["option_ids"], result["probabilities"], strict=True)
+        choice, share = max(shares, key=itemgetter(1))
+        click.echo(f"{result['id']}: {choice} {share * 100:.1f} %")
 
 
 def _ask(steps: Steps, target: Target) -> None:

@@ -9,6 +9,7 @@ from semif.cli.chain import deploy_chain, sole_work, start_local
 from semif.cli.common import json_option, print_json
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.deployment import SMOKE_REQUEST
+from semif.modes import asking_command
 from semif.target import open_target
 
 
@@ -63,9 +64,9 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
         return
     if isinstance(answer, Completion):
         click.echo(answer.text or "the model thinks before it speaks, longer than a first answer may be")
-        ask = f'semif ask {target.command_line} "Which colour is the sky?"'
     else:
         show_answer(Console(highlight=False), SMOKE_REQUEST, answer)
-        ask = f"semif decide {target.command_line} examples/routing.json"
     click.echo(f"{name} is in service. Ask it with")
-    click.echo(f"  {ask}")
+    example = "routing" if target.environment.endpoint.mode == "realtime" else "requests"
+    file = "FILE" if target.environment.kind == "text" else f"examples/{example}"
+    click.echo(f"  {asking_command(target.environment, target.command_line, file)}")

@@ -63,7 +63,7 @@ class EndpointTransport:
             )
             return reply["Body"].read()
         except (boto_errors.ClientError, boto_errors.BotoCoreError) as error:
-            raise _error(self._endpoint, error) from error
+            raise endpoint_error(self._endpoint, error) from error
 
     def stream(self, body: bytes) -> Iterator[bytes]:
         """The container's reply in blocks, as they come. Raises DecisionError, where it breaks off too."""
@@ -75,7 +75,7 @@ class EndpointTransport:
                 for event in events:
                     yield event.get("PayloadPart", {}).get("Bytes", b"")
         except (boto_errors.ClientError, boto_errors.BotoCoreError) as error:
-            raise _error(self._endpoint, error) from error
+            raise endpoint_error(self._endpoint, error) from error
         except urllib3.exceptions.HTTPError as error:  # while the blocks come, botocore lets them through
             raise UnreachableError(
                 f"{self._endpoint} {what_happened(error)} while it answered; ask again"
@@ -87,7 +87,9 @@ class EndpointTransport:
             self._client.close()
 
 
-def _error(endpoint: str, error: boto_errors.ClientError | boto_errors.BotoCoreError) -> DecisionError:
+def endpoint_error(
+    endpoint: str, error: boto_errors.ClientError | boto_errors.BotoCoreError
+) -> DecisionError:
     """The typed error for a failed call."""
     if isinstance(error, boto_errors.ClientError):
         return _answered(error)

@@ -6,16 +6,13 @@ standard library writes as fast as any other; `bench/packing.py` measures it.
 """
 
 import hashlib
-import os
 import tarfile
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import mkstemp
 from typing import BinaryIO
 
-from semif.errors import SemifError
+from semif.files import replacing
 from semif.packaging.hashed_file import HashedFile
 from semif.progress import Progress, silent
 from semif.sources.verify import BLOCK, MismatchError
@@ -58,39 +55,6 @@ def tar_header(name: str, size: int) -> bytes:
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = size, 0o644, 0
     return info.tobuf(tarfile.USTAR_FORMAT if size < USTAR_LIMIT else tarfile.GNU_FORMAT)
-
-
-@contextmanager
-def replacing(target: Path) -> Iterator[BinaryIO]:
-    """A new file that takes `target`'s place when the block ends well, and is gone when it does not.
-
-    Raises SemifError, which names `target`, where the system does not let it be written.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except (FileExistsError, NotADirectoryError):
-        raise SemifError(f"{target.parent} is a file or lies in one, a folder is needed") from None
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    path = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            yield out
-        path.chmod(0o644)
-        path.replace(target)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        if error.filename is not None and str(error.filename) != name:  # another file, which the block read
-            raise
-        raise _cannot_write(target, error) from error
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def _cannot_write(target: Path, error: OSError) -> SemifError:
-    return SemifError(f"cannot write {target}: {(error.strerror or str(error)).lower()}")
 
 
 class _Packer:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from semif.aws import Aws
 from semif.errors import SemifError
+from semif.files import replacing
 from semif.gguf_file import check_gguf
-from semif.packaging.archive import ARCHIVE_FILE, replacing, write_archive
+from semif.packaging.archive import ARCHIVE_FILE, write_archive
 from semif.packaging.hashed_file import HashedFile
 from semif.packaging.prefix import FILES_FOLDER, find_published_files, publish_files
 from semif.packaging.publish import find_published, publish

@@ -1,0 +1,222 @@
+"""What is known of a submission, in a file beside its output that only grows: it survives any interruption.
+
+One JSON object a line: a header, then what happened, in order. A line is written before a request is sent,
+when it was accepted, and when it has ended. The last line may be torn.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from semif.errors import SemifError
+
+SCHEMA = 1
+
+
+class Header(BaseModel):
+    """The first line: what is asked, of whom, and the name of the job's folder in S3."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: int = SCHEMA
+    job: str
+    file_sha256: str
+    requests: int
+    endpoint: str
+    account: str
+    region: str
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The last time that a line was sent: which time it was, and when, in seconds since the epoch."""
+
+    attempt: int
+    time: float
+    output: str | None = None
+    failure: str | None = None
+    """Where the answer or the failure will be; both None while it is not known whether it was accepted."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether SageMaker has said so."""
+        return self.output is not None
+
+
+class State:
+    """The file, locked for this process while it is open. Made by `open_state`."""
+
+    def __init__(self, path: Path, header: Header, descriptor: int) -> None:
+        self.path = path
+        self.header = header
+        self.sent: dict[int, Sent] = {}
+        """By line number; lines that have ended are not there any more."""
+        self.attempts: dict[int, int] = {}
+        """By line number: which time it will be sent next, of lines that were sent before in vain."""
+        self.ended: dict[int, tuple[int, int]] = {}
+        """By line number: where in this file the line's record is, offset and size in bytes."""
+        self.statuses: dict[str, int] = {}
+        """How many lines ended in which way."""
+        self._descriptor = descriptor
+
+    def sending(self, lines: Iterable[tuple[int, int]]) -> None:
+        """Before lines (number, attempt) are sent. On disk when this returns."""
+        now = time.time()
+        self._append(
+            [{"sending": number, "attempt": attempt, "time": now} for number, attempt in lines], sync=True
+        )
+
+    def accepted(self, number: int, output: str, failure: str | None) -> None:
+        """SageMaker has taken a line."""
+        self._append([{"accepted": number, "output": output, "failure": failure, "time": time.time()}])
+
+    def send_again(self, number: int, attempt: int) -> None:
+        """A line must be sent (again): SageMaker did not take it, or it failed and may not the next time."""
+        self._append([{"again": number, "attempt": attempt}])
+
+    def end(self, records: Iterable[dict[str, Any]]) -> None:
+        """Lines have ended; each record has `line` and `status`. On disk when this returns."""
+        self._append([{"ended": record} for record in records], sync=True)
+
+    def sync(self) -> None:
+        """Return when all is on disk."""
+        os.fsync(self._descriptor)
+
+    def results(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """The records of ended lines, in the order of `numbers`."""
+        for number in numbers:
+            offset, size = self.ended[number]
+            record: dict[str, Any] = json.loads(os.pread(self._descriptor, size, offset))["ended"]
+            yield record
+
+    def close(self) -> None:
+        """Close the file, and so free it for others."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def take_note(self, record: dict[str, Any], offset: int, size: int) -> None:
+        """Know what a record of the file says. Raises LookupError, TypeError for what is none."""
+        if "sending" in record:
+            self.sent[record["sending"]] = Sent(record["attempt"], record["time"])
+        elif "accepted" in record:
+            number = record["accepted"]
+            attempt = self.sent[number].attempt
+            self.sent[number] = Sent(attempt, record["time"], record["output"], record["failure"])
+        elif "again" in record:
+            del self.sent[record["again"]]
+            self.attempts[record["again"]] = record["attempt"]
+        else:
+            ended = record["ended"]
+            self.sent.pop(ended["line"], None)
+            self.ended[ended["line"]] = (offset, size)
+            self.statuses[ended["status"]] = self.statuses.get(ended["status"], 0) + 1
+
+    def _append(self, records: list[dict[str, Any]], *, sync: bool = False) -> None:
+        offset = os.lseek(self._descriptor, 0, os.SEEK_END)
+        texts = [json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records]
+        _write(self._descriptor, b"".join(texts))
+        for record, text in zip(records, texts, strict=True):
+            self.take_note(record, offset, len(text))
+            offset += len(text)
+        if sync:
+            self.sync()
+
+
+def open_state(
+    path: Path, *, file_sha256: str, requests: int, endpoint: str, account: str, region: str
+) -> State:
+    """The state in `path`, begun where there is none.
+
+    Raises SemifError where another command is at it, where it is of another file or endpoint, and where it is
+    no state.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return _opened(
+            path,
+            descriptor,
+            Header(
+                job=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}",
+                file_sha256=file_sha256,
+                requests=requests,
+                endpoint=endpoint,
+                account=account,
+                region=region,
+            ),
+        )
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _opened(path: Path, descriptor: int, wanted: Header) -> State:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SemifError(f"another command is at work on {path}; wait for its end") from None
+    state: State | None = None
+    offset = 0
+    for number, line in enumerate(_lines(descriptor), start=1):
+        if not line.endswith(b"\n"):  # torn: it says nothing
+            os.ftruncate(descriptor, offset)
+            break
+        if state is None:
+            state = State(path, _header(path, line, wanted), descriptor)
+        else:
+            try:
+                state.take_note(json.loads(line), offset, len(line))
+            except (ValueError, LookupError, TypeError):
+                raise SemifError(
+                    f"{path}: line {number} is no record of a submission; the file was changed, move it away"
+                ) from None
+        offset += len(line)
+    if state is None:
+        _write(descriptor, wanted.model_dump_json().encode() + b"\n")
+        os.fsync(descriptor)
+        state = State(path, wanted, descriptor)
+    return state
+
+
+def _lines(descriptor: int) -> Iterator[bytes]:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        yield from file
+
+
+def _header(path: Path, line: bytes, wanted: Header) -> Header:
+    try:
+        found = Header.model_validate_json(line)
+    except ValidationError:
+        raise SemifError(
+            f"{path} is not the state of a submission; move it away, or choose --output"
+        ) from None
+    different = [
+        name.replace("_", " ")
+        for name in ("schema_version", "file_sha256", "endpoint", "account", "region")
+        if getattr(found, name) != getattr(wanted, name)
+    ]
+    if different:
+        raise SemifError(
+            f"{path} is of another submission ({', '.join(different)} differ): go on with what it is of, or "
+            "choose another --output"
+        )
+    return found
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(descriptor, content) :]

@@ -1,0 +1,282 @@
+"""`semif submit` against asynchronous endpoints of the local AWS: killed, gone on with, and counted."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from semif.packaging.build import build_model
+from semif.presets import load_preset
+from tests.e2e.conftest import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws
+from tests.e2e.test_hosting import settled
+
+BUCKET = "submitted"
+ENVIRONMENT = """
+kind = "decision"
+removal = "destroy"
+[model]
+preset = "embedded"
+[endpoint]
+mode = "async"
+instance_type = "ml.c6i.large"
+"""
+SCRIPTED, REAL = "scripted", "real"
+"""Environments whose endpoint is CONTAINER, which answers as the request says, or the adapter."""
+
+
+@pytest.fixture(scope="module")
+def project(local_aws: LocalAws, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with two asynchronous environments, whose AWS on this machine is the shared one."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "models").symlink_to(REPOSITORY / "models")
+    (folder / "environments").mkdir()
+    for name in (SCRIPTED, REAL):
+        (folder / "environments" / f"{name}.toml").write_text(ENVIRONMENT)
+    (folder / ".semif").mkdir()
+    (folder / ".semif" / "local").symlink_to(local_aws.state)
+    local_aws.s3.create_bucket(Bucket=BUCKET)
+    return folder
+
+
+def serve(aws: LocalAws, name: str, archive: str, variables: dict[str, str], *, at_once: int) -> str:
+    """An asynchronous endpoint in service."""
+    aws.sagemaker.create_model(
+        ModelName=name,
+        ExecutionRoleArn=f"arn:aws:iam::{aws.account}:role/hosting",
+        PrimaryContainer={
+            "Image": f"{aws.account}.dkr.ecr.{aws.region}.amazonaws.com/adapter@sha256:{'0' * 64}",
+            "ModelDataUrl": archive,
+            "Environment": variables,
+        },
+    )
+    aws.sagemaker.create_endpoint_config(
+        EndpointConfigName=name,
+        AsyncInferenceConfig={
+            "ClientConfig": {"MaxConcurrentInvocationsPerInstance": at_once},
+            "OutputConfig": {
+                "S3OutputPath": f"s3://{BUCKET}/answers",
+                "S3FailurePath": f"s3://{BUCKET}/failures",
+            },
+        },
+        ProductionVariants=[
+            {
+                "VariantName": "AllTraffic",
+                "ModelName": name,
+                "InstanceType": "ml.c6i.large",
+                "InitialInstanceCount": 1,
+            }
+        ],
+    )
+    aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    assert settled(aws, name) == ("InService", "")
+    return name
+
+
+@pytest.fixture(scope="module")
+def scripted(local_aws: LocalAws, container: Path, project: Path) -> Iterator[str]:
+    """The endpoint of CONTAINER; the project is there."""
+    assert project.exists()
+    archive = f"s3://{MODEL_BUCKET}/{MODEL_ARCHIVE}"
+    yield serve(local_aws, f"semif-{SCRIPTED}", archive, {"PYTHONPATH": str(container)}, at_once=4)
+    local_aws.sagemaker.delete_endpoint(EndpointName=f"semif-{SCRIPTED}")
+
+
+@pytest.fixture(scope="module")
+def real(local_aws: LocalAws, project: Path) -> Iterator[str]:
+    """The endpoint of the adapter on the embedded model; the project is there."""
+    assert project.exists()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in local_aws.environment.items():
+            if name.startswith("AWS_"):
+                patch.setenv(name, value)
+        archive = str(build_model(load_preset("embedded"), f"s3://{BUCKET}/models").place)
+    variables = {"SEMIF_CONTEXT_TOKENS": "512", "SEMIF_DEADLINE_SECONDS": "895"}
+    yield serve(local_aws, f"semif-{REAL}", archive, variables, at_once=4)
+    local_aws.sagemaker.delete_endpoint(EndpointName=f"semif-{REAL}")
+
+
+def submit(project: Path, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "semif", "submit", *arguments, "--local"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "AWS_PROFILE": "nobody-has-this"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    """Exit status, stdout and stderr."""
+    out, errors = process.communicate(timeout=300)
+    return process.returncode, out, errors
+
+
+def killed_after(process: "subprocess.Popen[str]", count: int) -> None:
+    """SIGKILL it as soon as it says that so many lines have ended, and it is not at its end."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        for line in process.stderr:
+            found = re.match(r"\S+: ([0-9]+) of ([0-9]+)", line)
+            assert found, line
+            if int(found[1]) >= count:
+                break
+        assert int(found[1]) < int(found[2])
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def logged(aws: LocalAws, endpoint: str) -> list[str]:
+    """All lines of an endpoint's one container."""
+    group, lines, token = f"/aws/sagemaker/Endpoints/{endpoint}", [], {}
+    (stream,) = aws.logs.describe_log_streams(logGroupName=group)["logStreams"]
+    while True:
+        found: Any = aws.logs.get_log_events(
+            logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True, **token
+        )
+        lines += [event["message"] for event in found["events"]]
+        if token.get("nextToken") == found["nextForwardToken"] or not found["events"]:
+            return lines
+        token = {"nextToken": found["nextForwardToken"]}
+
+
+def scripted_line(status: int = 200, **body: Any) -> str:
+    return json.dumps({"decision": {}, "status": status, "body": body}) + "\n"
+
+
+@pytest.mark.usefixtures("scripted")
+def test_bad_lines_stand_beside_the_good(local_aws: LocalAws, project: Path, tmp_path: Path) -> None:
+    file, output = tmp_path / "mixed.jsonl", tmp_path / "answers.jsonl"
+    refusal = {"error": {"code": "invalid_request", "message": "too long", "path": "decision.state"}}
+    busy = {"error": {"code": "overloaded", "message": "no room"}, "retry_after_seconds": 1.0}
+    before = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    file.write_text(
+        scripted_line(result=1)
+        + "{not json\n\n"
+        + scripted_line(400, **refusal, retryable=False)
+        + '{"messages": []}\n'
+        + scripted_line(503, **busy, retryable=True)
+        + json.dumps({"decision": {"state": "x" * 6_291_456}})
+        + "\n"
+        + scripted_line(result="ü").rstrip("\n")
+    )
+    process = submit(project, SCRIPTED, str(file), "--output", str(output), "--json")
+    status, out, errors = finished(process)
+    assert (status, "Traceback" in errors) == (1, False), errors
+    told = json.loads(out)
+    assert {key: told[key] for key in ("requests", "answered", "failed", "invalid", "sent")} == {
+        "requests": 7,
+        "answered": 2,
+        "failed": 2,
+        "invalid": 3,
+        "sent": 6,
+    }
+    found = {record["line"]: record for record in records(output)}
+    assert list(found) == [1, 2, 4, 5, 6, 7, 8]
+    assert found[1] == {"line": 1, "status": "answered", "reply": {"result": 1}}
+    assert found[8]["reply"] == {"result": "ü"}
+    assert found[4] == {"line": 4, "status": "failed", "error": refusal["error"]}
+    assert (found[6]["status"], found[6]["error"]["code"]) == ("failed", "overloaded")
+    assert [found[number]["status"] for number in (2, 5, 7)] == ["invalid"] * 3
+    assert "line 2 is not JSON" in found[2]["error"]["message"]
+    assert "SageMaker takes 6291456" in found[7]["error"]["message"]
+    after = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    assert after - before == 6, "what failed for lack of room is asked three times, the rest once"
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_finished_submission_is_told_again_and_not_asked_again(
+    local_aws: LocalAws, project: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "few.jsonl"
+    file.write_text(scripted_line(result=1) * 3)
+    status, out, errors = finished(submit(project, SCRIPTED, str(file)))
+    assert (status, out) == (0, f"3 of 3 answered: {tmp_path}/few.answers.jsonl\n"), errors
+    asked = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    (tmp_path / "few.answers.jsonl").unlink()
+    status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
+    assert (status, json.loads(out)["sent"]) == (0, 0)
+    assert len(records(tmp_path / "few.answers.jsonl")) == 3
+    assert logged(local_aws, f"semif-{SCRIPTED}").count("container: request") == asked
+    file.write_text(scripted_line(result=2) * 3)
+    status, out, errors = finished(submit(project, SCRIPTED, str(file)))
+    assert (status, out) == (1, "")
+    assert "is of another submission (file sha256 differ)" in errors
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_line_of_which_nobody_knows_is_looked_for_before_it_is_sent_again(
+    local_aws: LocalAws, project: Path, tmp_path: Path
+) -> None:
+    file, state = tmp_path / "unclear.jsonl", tmp_path / "unclear.answers.jsonl.state"
+    file.write_text("".join(scripted_line(result=number) for number in range(4)))
+    assert finished(submit(project, SCRIPTED, str(file)))[0] == 0
+    asked = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    header, *happened = state.read_text().splitlines()
+    sent = [line for line in happened if "sending" in line]
+    # As if it had been killed before it learnt that all were accepted: their answers are there.
+    state.write_text("\n".join([header, *sent]) + "\n")
+    status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
+    assert (status, json.loads(out)["answered"], json.loads(out)["sent"]) == (0, 4, 0)
+    assert logged(local_aws, f"semif-{SCRIPTED}").count("container: request") == asked
+    # And as if it had been killed before any of them was sent.
+    job = json.loads(header)["job"]
+    for key in local_aws.s3.list_objects_v2(Bucket=BUCKET, Prefix=f"answers/{job}/")["Contents"]:
+        local_aws.s3.delete_object(Bucket=BUCKET, Key=key["Key"])
+    state.write_text("\n".join([header, *sent]) + "\n")
+    status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
+    assert (status, json.loads(out)["answered"], json.loads(out)["sent"]) == (0, 4, 4)
+
+
+@pytest.mark.usefixtures("scripted")
+def test_a_line_whose_answer_cannot_come_any_more_is_sent_again(project: Path, tmp_path: Path) -> None:
+    file, state = tmp_path / "lost.jsonl", tmp_path / "lost.answers.jsonl.state"
+    file.write_text(scripted_line(result=1))
+    assert finished(submit(project, SCRIPTED, str(file)))[0] == 0
+    header, sending, *_ = state.read_text().splitlines()
+    lost = json.dumps({"accepted": 1, "output": f"s3://{BUCKET}/answers/gone", "failure": None, "time": 1.0})
+    state.write_text("\n".join([header, sending, lost]) + "\n")
+    status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
+    assert (status, json.loads(out)["answered"], json.loads(out)["sent"]) == (0, 1, 1)
+    assert '"attempt": 2' in state.read_text()
+
+
+@pytest.mark.usefixtures("real")
+def test_five_hundred_decisions_are_asked_once_each_through_a_kill(
+    local_aws: LocalAws, project: Path, tmp_path: Path
+) -> None:
+    file, output = tmp_path / "tickets.jsonl", tmp_path / "tickets.answers.jsonl"
+    state = tmp_path / "tickets.answers.jsonl.state"
+    asked = {"question": "Odd or even?", "options": [{"id": "odd"}, {"id": "even"}]}
+    lines = [json.dumps({"id": f"t{number}", "state": str(number), **asked}) for number in range(500)]
+    file.write_text("\n".join(lines) + "\n")
+    killed_after(submit(project, REAL, str(file)), 50)
+    killed_after(submit(project, REAL, str(file)), 250)
+    with state.open("ab") as torn:
+        torn.write(b'{"ended": {"line": 3')
+    assert not output.exists()
+    status, out, errors = finished(submit(project, REAL, str(file)))
+    assert (status, out) == (0, f"500 of 500 answered: {output}\n"), errors
+    found = records(output)
+    assert [record["line"] for record in found] == list(range(1, 501))
+    assert [record["reply"]["result"]["id"] for record in found] == [f"t{number}" for number in range(500)]
+    requests = Counter(
+        line["inference_id"]
+        for line in map(json.loads, logged(local_aws, f"semif-{REAL}"))
+        if line.get("message") == "request" and line["status"] == 200
+    )
+    assert len(requests) == 500
+    assert set(requests.values()) == {1}
