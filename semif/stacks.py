@@ -147,10 +147,12 @@ def empty_bucket(s3: "S3Client", bucket: str) -> int:
     """Delete every version and delete marker of the bucket; returns how many there were."""
     count = 0
     with aws_errors():
-        for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
+        while True:
+            # From the start each time: what was listed is gone, and a marker for the next page may skip one.
+            page = s3.list_object_versions(Bucket=bucket)
             found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
             if not found:
-                continue
+                return count
             reply = s3.delete_objects(
                 Bucket=bucket,
                 Delete={
@@ -165,4 +167,3 @@ def empty_bucket(s3: "S3Client", bucket: str) -> int:
                     f"{first.get('Key')}: {first.get('Message')}"
                 )
             count += len(found)
-    return count

@@ -98,7 +98,7 @@ class EndpointQueue:
 
     def arrived(self, folder: S3Uri, *, after: str = "") -> Iterator[str]:
         """The addresses of what lies in a folder, in their order, from the name `after` on."""
-        start = f"{folder.key}/{after}" if after else ""
+        start = f"{folder.key}/{after}"
         pages = self.aws.s3.get_paginator("list_objects_v2")
         with aws_errors():
             for page in pages.paginate(Bucket=folder.bucket, Prefix=f"{folder.key}/", StartAfter=start):

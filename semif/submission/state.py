@@ -125,6 +125,8 @@ class State:
             self.statuses[ended["status"]] = self.statuses.get(ended["status"], 0) + 1
 
     def _append(self, records: list[dict[str, Any]], *, sync: bool = False) -> None:
+        if not records:
+            return
         offset = os.lseek(self._descriptor, 0, os.SEEK_END)
         texts = [json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records]
         _write(self._descriptor, b"".join(texts))

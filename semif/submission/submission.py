@@ -168,10 +168,10 @@ class Submission:
             )
             if not (again and self._send_again(number)):
                 ended.append(record)
-        ended += self._lost()
-        if ended:
-            self._state.end(ended)
-        return bool(ended)
+        self._state.end(ended)
+        lost = self._lost()  # of what has not come, however long ago it was sent
+        self._state.end(lost)
+        return bool(ended or lost)
 
     def _arrived(self) -> Iterator[tuple[int, str, bool]]:
         """Line, address and whether it is a failure, of all that is under way and has come."""

@@ -15,6 +15,7 @@ import pytest
 
 from semif.packaging.build import build_model
 from semif.presets import load_preset
+from semif.stacks import empty_bucket
 from tests.e2e.conftest import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws
 from tests.e2e.test_hosting import settled
 
@@ -98,9 +99,12 @@ def real(local_aws: LocalAws, project: Path) -> Iterator[str]:
             if name.startswith("AWS_"):
                 patch.setenv(name, value)
         archive = str(build_model(load_preset("embedded"), f"s3://{BUCKET}/models").place)
-    variables = {"SEMIF_CONTEXT_TOKENS": "512", "SEMIF_DEADLINE_SECONDS": "895"}
+    variables = {"SEMIF_CONTEXT_TOKENS": "512", "SEMIF_DEADLINE_SECONDS": "895", "SEMIF_THREADS": "1"}
     yield serve(local_aws, f"semif-{REAL}", archive, variables, at_once=4)
     local_aws.sagemaker.delete_endpoint(EndpointName=f"semif-{REAL}")
+    # More objects than a page of a listing holds.
+    assert empty_bucket(local_aws.s3, BUCKET) > 1000
+    assert local_aws.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"] == 0
 
 
 def submit(project: Path, *arguments: str) -> "subprocess.Popen[str]":
@@ -227,8 +231,9 @@ def test_a_line_of_which_nobody_knows_is_looked_for_before_it_is_sent_again(
     asked = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
     header, *happened = state.read_text().splitlines()
     sent = [line for line in happened if "sending" in line]
-    # As if it had been killed before it learnt that all were accepted: their answers are there.
-    state.write_text("\n".join([header, *sent]) + "\n")
+    # As if it had been killed, long ago, before it learnt that all were accepted: their answers are there.
+    long_ago = [json.dumps({**json.loads(line), "time": 1.0}) for line in sent]
+    state.write_text("\n".join([header, *long_ago]) + "\n")
     status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
     assert (status, json.loads(out)["answered"], json.loads(out)["sent"]) == (0, 4, 0)
     assert logged(local_aws, f"semif-{SCRIPTED}").count("container: request") == asked
