@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 HERE = {"127.0.0.1", "localhost"}
+LONGEST_WAIT_MS = 120_000
+"""On a busy machine too."""
 A_FAILED_REPLY = "Failed to load resource: "
 """What Chromium itself says of a reply of 400 and above, or of none: a page may well expect it."""
 
@@ -53,6 +55,7 @@ def looking(browser: Browser, *, failures: bool = False, **context: Any) -> Iter
 
     opened = browser.new_context(**context)
     try:
+        opened.set_default_timeout(LONGEST_WAIT_MS)
         page = opened.new_page()
         page.on("console", on_console)
         page.on("pageerror", lambda error: troubles.append(str(error)))

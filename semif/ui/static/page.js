@@ -11,11 +11,11 @@ const $ = (id) => document.getElementById(id);
 let asking = new AbortController();
 let timer;
 
-function later(milliseconds = PAUSE_MS) {
+function later() {
   clearTimeout(timer);
   asking.abort(); // the adapter stops working on what nobody waits for
   become("asking");
-  timer = setTimeout(ask, milliseconds);
+  timer = setTimeout(ask, PAUSE_MS);
 }
 
 async function ask() {
