@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -82,10 +83,45 @@ def test_every_target_and_module_is_there(page: Path) -> None:
                 assert (ROOT / words[1]).exists(), words
 
 
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for path, place in links(page):
+        file = page.parent / path
+        assert file.exists(), path
+        if place:
+            assert place in anchors(file), f"{path}#{place}"
+
+
+def links(page: Path) -> Iterator[tuple[str, str]]:
+    """File and heading of the page's links into the project."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if not re.match(r"https?://", target):
+            path, _, place = target.partition("#")
+            yield path or page.name, place
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives to a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_picture_is_shown_somewhere() -> None:
     shown = "".join(page.read_text() for page in PAGES)
     for picture in (ROOT / "docs" / "images").iterdir():
         assert f"images/{picture.name}" in shown, picture
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    found, waiting = set[Path](), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        found.add(page)
+        for target in {(page.parent / path).resolve() for path, _ in links(page)}:
+            linked = target / "README.md" if target.is_dir() else target
+            if linked.suffix == ".md" and linked not in found:
+                waiting.append(linked)
+    assert set(PAGES) <= found
 
 
 def test_the_reference_is_what_the_types_say() -> None:
