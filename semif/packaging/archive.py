@@ -43,7 +43,7 @@ def write_archive(
         packer.add(_padded(text))
         for member, path in zip(manifest.members, paths, strict=True):
             packer.add(tar_header(member.file, member.bytes))
-            _add_member(packer, path, member, progress)
+            _add_member(packer, path, member, progress if member.role == "gguf" else silent)
             packer.add(_padded(b"", member.bytes))
         packer.add(b"\0" * (2 * tarfile.BLOCKSIZE))
         packer.finish()

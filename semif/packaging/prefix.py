@@ -68,5 +68,6 @@ def publish_files(
     """
     for member, path in zip(manifest.members, paths, strict=True):
         file = HashedFile(path, member.bytes, member.sha256)
-        publish(client, file, prefix.child(member.file), manifest.sha256, progress)
+        shown = progress if member.role == "gguf" else silent
+        publish(client, file, prefix.child(member.file), manifest.sha256, shown)
     publish(client, manifest_file, prefix.child(MANIFEST_FILE), manifest.sha256, progress)
