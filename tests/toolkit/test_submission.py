@@ -45,6 +45,14 @@ def test_lines_that_cannot_be_asked(tmp_path: Path, kind: Any, text: str, proble
     assert problem in line.problem
 
 
+def test_a_text_environment_takes_chat_completions_as_they_are(tmp_path: Path) -> None:
+    text = b'{"messages": [{"role": "user", "content": "hello"}], "stream": false}'
+    (tmp_path / "file").write_bytes(text)
+    with RequestFile(tmp_path / "file", "text") as file:
+        (line,) = file.lines
+        assert (line.problem, file.body(line)) == (None, text)
+
+
 @given(
     st.lists(
         st.sampled_from([GOOD, "", "  \t", '{"id": "ü"}', "no JSON", '{"questions": [\u2028]}', "\x85"]),
