@@ -20,6 +20,9 @@ from semif.stacks import require_stack
 from semif.target import Target
 
 WORK_DIGITS = 12
+"""Of a work's name, in hexadecimal."""
+WRAPPING_BYTES = len(b'{"decision": }')
+"""What a lone decision gets around it."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,3 @@ def problem_of(line: RequestLine, environment: Environment) -> str | None:
     if line.problem is None and line.size + WRAPPING_BYTES > most:
         return f"line {line.number} is {line.size} bytes, adapter.max_body_bytes is {most}; shorten it"
     return line.problem
-
-
-WRAPPING_BYTES = len(b'{"decision": }')
-"""What a lone decision gets around it."""
