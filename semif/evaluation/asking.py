@@ -1,6 +1,5 @@
 """Who is asked: a form of request, and the way to a server that takes it."""
 
-import json
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -9,6 +8,7 @@ from semif.client.errors import AccessError, DecisionError, OverloadedError, Thr
 from semif.client.retry import Retry, until_answered
 from semif.client.transport import Transport
 from semif.evaluation.forms import Form, Reading
+from semif.evaluation.forms.fields import read_reply
 from semif.evaluation.orders import Job
 from semif.evaluation.run_file import AnswerFault, Pins, Target
 from semif.evaluation.tasks import Task
@@ -78,7 +78,7 @@ class AskedTarget:
             raise
         except DecisionError as error:
             fault = AnswerFault(
-                code=error.code or type(error).__name__, status=error.status, message=str(error)
+                code=error.code or type(error).__name__, status=error.status, message=_plain(str(error))
             )
             reading = Reading(status="refused" if error.retryable else "failed", error=fault)
             return Asked(reading, counted.sent, counted.refused, None)
@@ -110,7 +110,12 @@ class _Counted:
 
 def _document(reply: bytes) -> JsonValue:
     try:
-        document: JsonValue = json.loads(reply)
-    except (ValueError, RecursionError):
+        document: JsonValue = read_reply(reply)
+    except ValueError:
         return reply.decode(errors="replace")
     return document
+
+
+def _plain(text: str) -> str:
+    """Without halves of characters, which no UTF-8 holds."""
+    return text.encode(errors="replace").decode()

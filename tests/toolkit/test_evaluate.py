@@ -245,6 +245,15 @@ def test_refusals_and_retries_are_counted(tmp_path: Path) -> None:
         ((500, b"broken"), ("ContainerFaultError", 500), None),
         ((200, b"<html>hello</html>"), ("invalid_answer", None), "<html>hello</html>"),
         ((200, b'{"answers": {}}'), ("invalid_answer", None), {"answers": {}}),
+        ((200, b'{"answers": NaN}'), ("invalid_answer", None), '{"answers": NaN}'),
+        ((200, b'{"model": "\\ud800"}'), ("invalid_answer", None), '{"model": "\\ud800"}'),
+        (
+            (200, b'{"a": ' * 300 + b"1" + b"}" * 300),
+            ("invalid_answer", None),
+            '{"a": ' * 300 + "1" + "}" * 300,
+        ),
+        ((200, b"\xff"), ("invalid_answer", None), "\ufffd"),
+        ((400, b'{"error": {"code": "no", "message": "\\ud800"}}'), ("RequestRefusedError", 400), None),
     ],
 )
 def test_an_error_is_an_outcome_and_not_asked_again(

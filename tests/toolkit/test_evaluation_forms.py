@@ -149,7 +149,11 @@ def test_numbers_that_are_no_probabilities_are_no_answer(numbers: list[Any]) -> 
 
 KEYS = ["answers", "task", "type", "probabilities", "choices", "message", "content", "result", "usage"]
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=10,
 )

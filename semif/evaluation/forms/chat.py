@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from semif.evaluation.forms import Reading, no_answer
-from semif.evaluation.forms.fields import count_of, model_name, object_of, seconds_of
+from semif.evaluation.forms.fields import count_of, model_name, object_of, read_reply, seconds_of
 from semif.evaluation.orders import Job
 from semif.evaluation.run_file import Pins
 from semif_adapter.contract import Option
@@ -39,10 +39,10 @@ class ChatForm:
     def read(self, job: Job, reply: bytes) -> Reading:
         """The option that the words name."""
         try:
-            document = json.loads(reply)
+            document = read_reply(reply)
             text = document["choices"][0]["message"].get("content") or ""
             choice = named_option(text, job.options)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             return no_answer("the reply holds no chat completion")
         usage, timings = object_of(document.get("usage")), object_of(document.get("timings"))
         return Reading(

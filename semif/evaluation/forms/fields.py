@@ -1,10 +1,12 @@
 """What the replies of many servers have in common, read with care: none of it is sure to be there."""
 
-import json
 import math
 import sys
 from collections.abc import Sequence
 from typing import Any, TypeGuard
+
+from semif_adapter.errors import InvalidRequestError
+from semif_adapter.strict_json import read_json
 
 MOST_OFF = 0.02
 """How far a sum of probabilities may be from 1: servers that round to two decimals exist."""
@@ -26,11 +28,19 @@ def most_probable(option_ids: Sequence[str], probabilities: Sequence[float]) -> 
     return option_ids[max(range(len(probabilities)), key=probabilities.__getitem__)]
 
 
+def read_reply(reply: bytes) -> Any:
+    """The JSON in a reply; ValueError for none, and for what no run file could hold: NaN, half characters."""
+    try:
+        return read_json(reply, lambda _: False)
+    except InvalidRequestError as error:
+        raise ValueError(error.message) from None
+
+
 def model_name(reply: bytes) -> str | None:
     """What a reply calls its model."""
     try:
-        name = json.loads(reply)["model"]
-    except (ValueError, LookupError, TypeError, RecursionError):
+        name = read_reply(reply)["model"]
+    except (ValueError, LookupError, TypeError):
         return None
     return name if isinstance(name, str) else None
 

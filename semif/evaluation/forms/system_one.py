@@ -10,6 +10,7 @@ from semif.evaluation.forms.fields import (
     most_probable,
     object_of,
     problem_of,
+    read_reply,
     seconds_of,
     share_of,
 )
@@ -34,10 +35,10 @@ class SystemOneForm:
     def read(self, job: Job, reply: bytes) -> Reading:
         """The answer's probabilities, in the order asked."""
         try:
-            document = json.loads(reply)
+            document = read_reply(reply)
             answer = document["answers"]["task"]
             probabilities = tuple(_probabilities(answer)[name] for name in job.option_ids)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             return no_answer("the reply holds no answer of System One to this question")
         if problem := problem_of(probabilities, len(job.options)):
             return no_answer(problem)
