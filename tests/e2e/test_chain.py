@@ -18,6 +18,7 @@ import pytest
 
 from local_aws.container_engine import missing
 from semif import local
+from semif.evaluation.run_file import read_run
 from semif.lock import BuiltImage, UnbuiltImage, read_lock
 from semif.presets import load_preset
 from semif_adapter.readout import softmax
@@ -140,6 +141,23 @@ def test_the_endpoint_answers_the_examples(project: Path, example: str) -> None:
         assert result["calibration"]["temperature"] == TEMPERATURE
         calibrated = softmax(np.array(result["option_logits"]) / TEMPERATURE)
         assert result["probabilities"] == pytest.approx(calibrated.tolist())
+
+
+def test_labelled_tasks_are_asked_and_the_lock_is_in_the_run(project: Path) -> None:
+    run_it = ("evaluate", "run", "demo", "examples/labelled.jsonl", "--local", "--limit", "2", "-o")
+    asked = semif(project, *run_it, "run.jsonl")
+    assert asked.returncode == 0, asked.stderr
+    run = read_run(project / "run.jsonl")
+    lock = read_lock(local.lock_path(project, "demo"))
+    assert (run.header.target.kind, run.header.target.name) == ("endpoint", "semif-demo")
+    assert run.header.pins.model_data == lock.model.address
+    assert run.header.pins.image == (str(lock.image.uri) if isinstance(lock.image, BuiltImage) else None)
+    assert run.header.pins.model is not None
+    assert run.header.pins.model.name == "embedded"
+    assert [record.status for record in run.records] == ["answered"] * 2
+    written = semif(project, *run_it, "no.jsonl", "--as", "chat")
+    assert (written.returncode, written.stdout) == (1, "")
+    assert written.stderr.startswith("semif: demo is of kind 'decision' and does not answer --as chat")
 
 
 def test_the_containers_refusal_comes_through_sagemaker_as_one_line(project: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from semif import local
-from semif.lock import read_lock
+from semif.evaluation.run_file import read_run
+from semif.lock import PublishedImage, read_lock
 from semif.locked_model import UnpackedModel
 from tests.e2e.test_chain import copy_project, semif
 
@@ -46,6 +47,24 @@ def test_it_is_asked_in_every_way(project: Path) -> None:
     assert plain.stdout.strip()
     reply = json.loads(semif(project, *ASK, "--json", question).stdout)
     assert reply["choices"][0]["message"]["content"] == plain.stdout.removesuffix("\n")
+
+
+def test_labelled_tasks_are_answered_in_words(project: Path) -> None:
+    asked = semif(
+        project, "evaluate", "run", "demo-text", "examples/labelled.jsonl", "--local", "--limit", "3",
+        "--max-tokens", "8", "-o", "run.jsonl",
+    )  # fmt: skip
+    assert asked.returncode == 0, asked.stderr
+    run = read_run(project / "run.jsonl")
+    lock = read_lock(local.lock_path(project, "demo-text"))
+    assert (run.header.target.kind, run.header.pins.model_data) == ("chat", lock.model.address)
+    assert isinstance(lock.image, PublishedImage)
+    assert run.header.pins.image == str(lock.image.uri)
+    for record in run.records:
+        assert record.status in ("answered", "unparsable")
+        assert (record.output_tokens or 0) > 0
+        assert record.server_seconds is not None
+        assert 0 < record.server_seconds < record.client_seconds
 
 
 def test_what_is_no_question_is_refused_in_a_line(project: Path) -> None:
