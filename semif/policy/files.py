@@ -23,7 +23,4 @@ def write_policy(policy: Policy, path: Path) -> None:
     if functions := policy.functions:
         raise SemifError(f"{functions[0]!r} of policy {policy.name!r} asks a function, which no file holds")
     content = policy.model_dump(mode="json", exclude_defaults=True)
-    try:
-        write_whole(path, tomli_w.dumps(content).encode())
-    except OSError as error:
-        raise SemifError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+    write_whole(path, tomli_w.dumps(content).encode())
