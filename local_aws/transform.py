@@ -29,7 +29,6 @@ DEFAULT_PAYLOAD_MB, DEFAULT_TIMEOUT_SECONDS, DEFAULT_RETRIES = 6, 600, 3
 MAX_TOGETHER_MB = 100
 MB = 1_048_576
 RETRY_SECONDS = 0.2
-OVER = {"Completed", "Failed", "Stopped"}
 
 
 class _LineFailedError(Exception):

@@ -104,7 +104,7 @@ class _CountLines:
         if (tenth := 10 * done // total) == self._tenth:
             return
         self._tenth = tenth
-        rate = (done - self._first) / (time.monotonic() - self._began)
+        rate = (done - self._first) / max(time.monotonic() - self._began, 1e-9)
         left = f", {rate:,.1f}/s, {(total - done) / rate:,.0f} s left" if rate > 0 else ""
         click.echo(f"{self._step}: {done:,} of {total:,}{left}", err=True)
 

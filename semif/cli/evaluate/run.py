@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from semif.cli.common import json_option
-from semif.cli.evaluate.counting import counting
+from semif.cli.common import count_on_stderr, json_option
 from semif.cli.options import target_options
 from semif.client.errors import DecisionError
 from semif.evaluation.evaluate import evaluate
@@ -118,9 +117,9 @@ def run(
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
         target = endpoint_target(where, form, max_tokens=max_tokens, connections=connections)
-    with closing(target), counting(output.name) as counted:
+    with closing(target), count_on_stderr(output.name) as on_answer:
         try:
-            evaluate(target, sets, asking, output, counted)
+            evaluate(target, sets, asking, output, on_answer)
         except (DecisionError, KeyboardInterrupt):
             if output.exists():
                 click.echo(f"semif: {output} keeps the answers; the same command goes on there", err=True)
