@@ -9,6 +9,8 @@ from pydantic_core import ErrorDetails
 
 MAX_SHOWN = 120
 """Longest value or key that a message quotes, in characters."""
+MAX_TOLD = 20
+"""Most problems of a file of many lines that a message spells out."""
 _NO_TABLE = "must be a table (in JSON an object)"
 _WORDINGS = {
     "model_type": _NO_TABLE,
@@ -43,17 +45,20 @@ class SemifError(Exception):
 class ProblemsError(SemifError):
     """All problems of one source (a file, a set of props), reported at once.
 
-    `problems` holds one line for each, in the order of the source's fields.
+    `problems` holds one line for each, in the order of the source's fields. The message has the first `told`
+    of them, where that is given.
     """
 
-    def __init__(self, source: str | Path, problems: Iterable[str]) -> None:
+    def __init__(self, source: str | Path, problems: Iterable[str], *, told: int | None = None) -> None:
         self.source = str(source)
         self.problems = tuple(problems)
         if len(self.problems) == 1:
             super().__init__(f"{self.source}: {self.problems[0]}")
         else:
-            lines = "".join(f"\n  {problem}" for problem in self.problems)
-            super().__init__(f"{self.source} has {len(self.problems)} problems:{lines}")
+            lines = [f"\n  {problem}" for problem in self.problems[:told]]
+            if rest := len(self.problems) - len(lines):
+                lines.append(f"\n  and {rest} more")
+            super().__init__(f"{self.source} has {len(self.problems)} problems:{''.join(lines)}")
 
 
 def problems_of(error: ValidationError, *, hidden: Sequence[str] = ()) -> tuple[str, ...]:

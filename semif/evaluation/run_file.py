@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from semif.errors import ProblemsError, SemifError
+from semif.errors import MAX_TOLD, ProblemsError, SemifError
 from semif.evaluation.tasks import Kind
 from semif_adapter.contract import ModelInfo, WireModel
 from semif_adapter.manifest import Sha256
@@ -19,7 +19,6 @@ from semif_adapter.manifest import Sha256
 TargetKind = Literal["endpoint", "adapter", "system-one", "chat"]
 Status = Literal["answered", "unparsable", "refused", "failed"]
 """`unparsable`: words that name no option. `refused`: overloaded or throttled to the last attempt."""
-MAX_TOLD = 20
 
 
 class TaskFile(WireModel):
@@ -200,8 +199,7 @@ def read_run(path: Path) -> Run:
             problems.append(f"line {number}: line {earlier} has the same task in the same order")
         records.append(record)
     if problems:
-        more = [f"and {len(problems) - MAX_TOLD} more"] if len(problems) > MAX_TOLD else []
-        raise ProblemsError(path, problems[:MAX_TOLD] + more)
+        raise ProblemsError(path, problems, told=MAX_TOLD)
     return Run(path, header, tuple(records))
 
 

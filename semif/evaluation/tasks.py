@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from semif.errors import ProblemsError, SemifError
-from semif_adapter.contract import Decision, DecisionRequest, Option
+from semif.errors import MAX_TOLD, ProblemsError, SemifError
+from semif_adapter.contract import MAX_BODY_BYTES, Decision, DecisionRequest, Option
 from semif_adapter.errors import InvalidRequestError, Location, Problem
 from semif_adapter.parse import parse_decisions
 from semif_adapter.problems import path_text, refuse, type_name
@@ -37,11 +37,6 @@ from semif_adapter.systemone.types import (
 
 Kind = Literal["choice", "noul", "score"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
-MAX_LINE_BYTES = 6_291_456
-"""Longest line: no endpoint takes a longer request."""
-MAX_TOLD = 20
-"""Most problems of a file that are spelt out."""
 
 _LABEL_KEYS = ("expected", "family", "kind", "group")
 _SIDES = {"yes": TRUE, "no": FALSE}
@@ -136,8 +131,7 @@ def read_task_set(path: Path) -> TaskSet:
             problems.append(f"line {number}: id must be unique, line {first} has the same")
         tasks.append(task)
     if problems:
-        more = [f"and {len(problems) - MAX_TOLD} more"] if len(problems) > MAX_TOLD else []
-        raise ProblemsError(path, problems[:MAX_TOLD] + more)
+        raise ProblemsError(path, problems, told=MAX_TOLD)
     if not tasks:
         raise SemifError(f"{path} holds no task; each line is one, as JSON")
     return TaskSet(path, hashlib.sha256(content).hexdigest(), tuple(tasks))
@@ -159,8 +153,8 @@ def read_task_sets(paths: Sequence[Path]) -> tuple[TaskSet, ...]:
 
 def _read_line(line: bytes, number: int) -> Task:
     """Raises InvalidRequestError with what is wrong."""
-    if len(line) > MAX_LINE_BYTES:
-        raise _wrong_line(f"has {len(line)} bytes, allowed are {MAX_LINE_BYTES}")
+    if len(line) > MAX_BODY_BYTES:  # no endpoint takes a longer request
+        raise _wrong_line(f"has {len(line)} bytes, allowed are {MAX_BODY_BYTES}")
     row = read_json(line, _is_ours)
     if not isinstance(row, dict):
         raise _wrong_line(f"must be an object, got {type_name(row)}")

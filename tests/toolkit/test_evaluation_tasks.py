@@ -141,6 +141,14 @@ def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> Non
     )
 
 
+def test_of_many_problems_the_first_are_told_and_all_counted(tmp_path: Path) -> None:
+    with pytest.raises(ProblemsError) as caught:
+        read_tasks(written(tmp_path / "tasks.jsonl", *[[]] * 30))
+    first, *told = str(caught.value).splitlines()
+    assert first.endswith("has 30 problems:")
+    assert (told[19], told[20:]) == ("  line 20: it must be an object, got an array", ["  and 10 more"])
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.just("mauve"),

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
+from semif.client.results import best_option
 from semif_adapter.errors import InvalidRequestError
 from semif_adapter.strict_json import read_json
 
@@ -25,7 +26,7 @@ def problem_of(probabilities: Sequence[Any], count: int) -> str | None:
 
 def most_probable(option_ids: Sequence[str], probabilities: Sequence[float]) -> str:
     """The option with the largest probability, the first of them where several are."""
-    return option_ids[max(range(len(probabilities)), key=probabilities.__getitem__)]
+    return option_ids[best_option(probabilities)]
 
 
 def read_reply(reply: bytes) -> Any:
