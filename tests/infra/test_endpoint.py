@@ -1,6 +1,6 @@
 """The Endpoint stack: pins from the lock, one variant that fits its hardware, a name that stays."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -158,17 +158,27 @@ def stack() -> Stack:
     return Stack(App(analytics_reporting=False), "Test")
 
 
-@pytest.fixture
-def model(stack: Stack) -> ServedModel:
+def served_model(
+    stack: Stack,
+    *,
+    repository: str = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/x",
+    subnets: Sequence[ec2.ISubnet] = (),
+) -> ServedModel:
     return ServedModel(
         stack,
         "Model",
         endpoint_name="semif-test",
-        image=ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{HASH}"),
+        image=ImageRef.parse(f"{repository}@sha256:{HASH}"),
         model_bucket_name="bucket",
         model_key="models/x/model.tar.gz",
         environment=Settings.from_env({}).to_env(),
+        subnets=subnets,
     )
+
+
+@pytest.fixture
+def model(stack: Stack) -> ServedModel:
+    return served_model(stack)
 
 
 def test_the_endpoint_construct_says_all_problems_of_its_arguments(stack: Stack, model: ServedModel) -> None:
@@ -238,17 +248,9 @@ def test_disks_of_ones_own_take_neither_size_nor_key_and_a_warning_says_so(
 
 
 def test_subnets_and_security_groups_come_together(stack: Stack) -> None:
+    subnet = ec2.Subnet.from_subnet_id(stack, "Subnet", "subnet-0123456789abcdef0")
     with pytest.raises(SemifError, match="subnets alone place no network interface"):
-        ServedModel(
-            stack,
-            "Model",
-            endpoint_name="semif-test",
-            image=ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{HASH}"),
-            model_bucket_name="bucket",
-            model_key="models/x/model.tar.gz",
-            environment={},
-            subnets=[ec2.Subnet.from_subnet_id(stack, "Subnet", "subnet-0123456789abcdef0")],
-        )
+        served_model(stack, subnets=[subnet])
 
 
 @pytest.mark.parametrize(
@@ -256,15 +258,7 @@ def test_subnets_and_security_groups_come_together(stack: Stack) -> None:
 )
 def test_sagemaker_pulls_from_private_registries_only(stack: Stack, repository: str) -> None:
     with pytest.raises(SemifError, match="private ECR registries only"):
-        ServedModel(
-            stack,
-            "Model",
-            endpoint_name="semif-test",
-            image=ImageRef.parse(f"{repository}@sha256:{HASH}"),
-            model_bucket_name="bucket",
-            model_key="models/x/model.tar.gz",
-            environment=Settings.from_env({}).to_env(),
-        )
+        served_model(stack, repository=repository)
 
 
 def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model: ServedModel) -> None:
