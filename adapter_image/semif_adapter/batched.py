@@ -54,6 +54,10 @@ class BatchedPrompts:
         """Side by side."""
         return together(parts)
 
+    def prime(self, system: Tokens) -> Steps[None]:
+        """Have `system` in the tree, once: all prompts fork it."""
+        yield from self.prefill((system,))
+
     def prefill(self, segments: Sequence[Tokens]) -> Steps[int]:
         """Have the beginning of a prompt in the tree; how many tokens were not yet."""
         hold = yield from self._tree.hold(segments, Room())

@@ -105,9 +105,7 @@ class Engine:
             started = perf_counter()
             self.prove()
             self.tokens_per_second = tokens / (perf_counter() - started)
-            # What every prompt begins with, on every stream: each time on that not used for longest.
-            for _ in range(settings.streams):
-                complete(self._prompts.prefill((writers[readout].system,)), self._prompts.context.run)
+            complete(self._prompts.prime(writers[readout].system), self._prompts.context.run)
             logger.info("memory", extra={"fields": budget(library.buffers, states)})
             self._opened = opened.pop_all()
 

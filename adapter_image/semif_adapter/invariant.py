@@ -29,6 +29,7 @@ class InvariantPrompts:
         self.invariant = is_invariant(self.context, opened, sample)
         self._prefixes = PrefixCache(opened)
         self.keeping = self._prefixes.keeping
+        self.prime = self._prefixes.prime
         self.missing = self._prefixes.missing
         self.drop = self._prefixes.drop
         self.close = self.context.close

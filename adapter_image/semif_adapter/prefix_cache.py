@@ -70,6 +70,18 @@ class PrefixCache:
         """Others may have `stream`."""
         self._leased.remove(stream)
 
+    def prime(self, system: Tokens) -> Steps[None]:
+        """Have `system` alone on every stream that nobody has."""
+        held: list[Stream] = []
+        try:
+            # Held at the same time, so that each is another one.
+            for _ in self._free():
+                stream, _ = yield from self.hold((system,))
+                held.append(stream)
+        finally:
+            for stream in held:
+                self.release(stream)
+
     def missing(self, segments: Sequence[Tokens]) -> int:
         """How many tokens `hold` would compute now; of free streams only."""
         path = path_of(segments)

@@ -33,6 +33,9 @@ class Prompts(Protocol):
     can_cut: bool
     """Whether continuations that begin alike share their first tokens."""
 
+    def prime(self, system: Tokens) -> Steps[None]:
+        """Have `system`, which prompts begin with, computed wherever one may begin."""
+
     def prefill(self, segments: Sequence[Tokens]) -> Steps[int]:
         """Have the beginning of a prompt computed; how many tokens were not yet."""
 
