@@ -1,7 +1,5 @@
 """From the questions of one request to its answer, as steps that somebody else runs."""
 
-import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -41,9 +39,9 @@ class Answering:
         """
         groups = self._tasks.make(questions, layout)
         tokens = count_tokens(groups, can_cut=self._prompts.can_cut)
-        priors = {_prior_key(task, layout): task for tasks in groups for task in tasks if task.continuations}
+        priors = {task.prior_key: task for tasks in groups for task in tasks}
         for key, task in priors.items():
-            if key not in self._priors:
+            if key is not None and key not in self._priors:
                 tokens += self._tasks.without_state(task, layout).length
                 tokens += count_decoded(task.continuations, can_cut=self._prompts.can_cut)
         return Prepared(layout, groups, tokens)
@@ -89,7 +87,7 @@ class Answering:
         """Run one task, for which `computed` tokens of its first prompt were computed already."""
         began = clock()
         # First, since it would take the task's own tokens off the stream that has its schema.
-        prior = (yield from self._prior(task, layout)) if task.readout == "text" else 0.0
+        prior = 0.0 if task.prior_key is None else (yield from self._prior(task, task.prior_key, layout))
         suffix_began = clock()
         readings = yield from self._prompts.join(
             [self._prompts.read(prompt.segments, task.continuations) for prompt in task.prompts]
@@ -129,9 +127,8 @@ class Answering:
             model=self._info,
         )
 
-    def _prior(self, task: Task, layout: Layout) -> Steps[Numbers]:
+    def _prior(self, task: Task, key: bytes, layout: Layout) -> Steps[Numbers]:
         """What the options' words get from the question alone, with no state; computed once per schema."""
-        key = _prior_key(task, layout)
         if key in self._priors:
             self._priors.move_to_end(key)
             return self._priors[key]
@@ -141,8 +138,3 @@ class Answering:
         if len(self._priors) > PRIORS_KEPT:
             self._priors.popitem(last=False)
         return reading.values
-
-
-def _prior_key(task: Task, layout: Layout) -> bytes:
-    schema = [layout, task.question.text, *(option.spoken for option in task.question.options)]
-    return hashlib.sha256(json.dumps(schema).encode()).digest()

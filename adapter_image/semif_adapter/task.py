@@ -1,5 +1,7 @@
 """From questions to work: which readout asks a question, in which orders of its options, in which tokens."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,7 +24,8 @@ class Task:
     """One question, ready to run.
 
     There is a prompt for each order of the options that is asked; the list in prompt r begins with option r.
-    `continuations` are the options' words, for the text readout.
+    `continuations` are the options' words, for the text readout, and `prior_key` names what they follow when
+    there is no state: the same for all states.
     """
 
     index: int
@@ -31,7 +34,8 @@ class Task:
     readout: Readout
     prompts: tuple[Prompt, ...]
     labels: tuple[Label, ...]
-    continuations: tuple[Tokens, ...]
+    continuations: tuple[Tokens, ...] = ()
+    prior_key: bytes | None = None
 
 
 class TaskMaker:
@@ -74,7 +78,8 @@ class TaskMaker:
             writer = self._writers["text"]
             prompt = writer.write(question, layout, known=known["text"])
             continuations = tuple(writer.continuation(option, question.path) for option in question.options)
-            task = Task(index, question, "text", (prompt,), (), continuations)
+            key = _prior_key(question, layout)
+            task = Task(index, question, "text", (prompt,), (), continuations, key)
         self._check_length(task)
         return task
 
@@ -92,7 +97,7 @@ class TaskMaker:
             return None
         if question.rotate and prompts[0].length <= self._limit:
             prompts += [writer.write(question, layout, texts, turn, known) for turn in range(1, count)]
-        return Task(index, question, "letters", tuple(prompts), labels, ())
+        return Task(index, question, "letters", tuple(prompts), labels)
 
     def _check_length(self, task: Task) -> None:
         length = max(prompt.length for prompt in task.prompts)
@@ -103,6 +108,11 @@ class TaskMaker:
                 f"allowed are {self._limit}; shorten the state, the question or the options",
                 path=task.question.path,
             )
+
+
+def _prior_key(question: Question, layout: Layout) -> bytes:
+    schema = [layout, question.text, *(option.spoken for option in question.options)]
+    return hashlib.sha256(json.dumps(schema).encode()).digest()
 
 
 def shared_prefix(tasks: Sequence[Task]) -> tuple[Tokens, ...]:
