@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlparse
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local_aws.api import ApiError, Params
 from local_aws.context import Context
 from local_aws.hosting import ContainerReply, ModelHost
+from local_aws.s3_address import bucket_and_key
 
 DEFAULT_TTL_SECONDS = 21_600
 DEFAULT_INVOCATION_SECONDS = 900
@@ -122,7 +122,7 @@ class RequestQueue:
         waited = (datetime.now(UTC) - request.received).total_seconds()
         if waited > asked.get("RequestTTLSeconds", DEFAULT_TTL_SECONDS):
             raise _FailedError("the request expired in the queue")
-        bucket, key = _place(asked["InputLocation"])
+        bucket, key = bucket_and_key(asked["InputLocation"])
         try:
             body = self._context.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
         except (BotoCoreError, ClientError) as error:
@@ -158,7 +158,7 @@ class RequestQueue:
         return reply
 
     def _store(self, uri: str, content: bytes, content_type: str) -> None:
-        bucket, key = _place(uri)
+        bucket, key = bucket_and_key(uri)
         self._context.s3.put_object(Bucket=bucket, Key=key, Body=content, ContentType=content_type)
 
     def _tell(self, request: QueuedRequest, topic: str, **outcome: Any) -> None:
@@ -183,11 +183,6 @@ class RequestQueue:
             "eventName": "InferenceResult",
         }
         self._context.sns.publish(TopicArn=arn, Message=json.dumps(message))
-
-
-def _place(uri: str) -> tuple[str, str]:
-    parts = urlparse(uri)
-    return parts.netloc, parts.path.lstrip("/")
 
 
 def _time(moment: datetime) -> str:

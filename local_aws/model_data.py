@@ -6,11 +6,11 @@ import tempfile
 import zlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local_aws.errors import HostingError
+from local_aws.s3_address import bucket_and_key
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -73,7 +73,6 @@ def _copy_prefix(s3: "S3Client", source: dict[str, Any], folder: Path) -> None:
 
 
 def _parts(url: str, member: str) -> tuple[str, str]:
-    parts = urlparse(url)
-    if parts.scheme != "s3":
+    if not url.startswith("s3://"):
         raise HostingError(f"{member} {url} is not an s3:// address")
-    return parts.netloc, parts.path.lstrip("/")
+    return bucket_and_key(url)

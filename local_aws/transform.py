@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlparse
 
 from local_aws.api import ApiError, Operation, Params
 from local_aws.context import Context
 from local_aws.errors import HostingError
 from local_aws.hosting import ModelHost
 from local_aws.logs import LogStream
+from local_aws.s3_address import bucket_and_key
 from local_aws.sagemaker import SageMakerRecords, refused
 
 LOG_GROUP = "/aws/sagemaker/TransformJobs"
@@ -202,7 +202,7 @@ class _Run:
 
     def _transform_all(self) -> list[str]:
         """Transform every object; returns whose fault it was where one has no output."""
-        bucket, prefix = _place(self._params["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"])
+        bucket, prefix = bucket_and_key(self._params["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"])
         pages = self._context.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         keys = [found["Key"] for page in pages for found in page.get("Contents", [])]
         if not keys:
@@ -222,7 +222,7 @@ class _Run:
         lines = _lines(content, self._params.get("MaxPayloadInMB", DEFAULT_PAYLOAD_MB))
         with ThreadPoolExecutor(_at_once(self._params)) as senders:
             replies = list(senders.map(self._send, lines))
-        to_bucket, folder = _place(self._params["TransformOutput"]["S3OutputPath"])
+        to_bucket, folder = bucket_and_key(self._params["TransformOutput"]["S3OutputPath"])
         target = "/".join(
             part for part in (folder.rstrip("/"), f"{name or key.rpartition('/')[2]}.out") if part
         )
@@ -265,8 +265,3 @@ def _lines(content: bytes, payload_mb: int) -> list[bytes]:
 
 def _at_once(params: Params) -> int:
     return int(params.get("MaxConcurrentTransforms") or 1)
-
-
-def _place(uri: str) -> tuple[str, str]:
-    parts = urlparse(uri)
-    return parts.netloc, parts.path.lstrip("/")

@@ -135,9 +135,17 @@ class LocalAws:
         return self._session.client("sagemaker-runtime", endpoint_url=self.endpoint_url)
 
     def log_lines(self, group: str, stream: str) -> list[str]:
-        """All lines of a log stream."""
-        events = self.logs.get_log_events(logGroupName=group, logStreamName=stream, startFromHead=True)
-        return [event["message"] for event in events["events"]]
+        """All lines of a log stream, page by page."""
+        lines: list[str] = []
+        token: dict[str, str] = {}
+        while True:
+            found = self.logs.get_log_events(
+                logGroupName=group, logStreamName=stream, startFromHead=True, **token
+            )
+            lines += [event["message"] for event in found["events"]]
+            if not found["events"] or token.get("nextToken") == found["nextForwardToken"]:
+                return lines
+            token = {"nextToken": found["nextForwardToken"]}
 
 
 def start_local_aws(state: Path, *arguments: str) -> LocalAws:

@@ -145,16 +145,9 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 def logged(aws: LocalAws, endpoint: str) -> list[str]:
     """All lines of an endpoint's one container."""
-    group, lines, token = f"/aws/sagemaker/Endpoints/{endpoint}", [], {}
+    group = f"/aws/sagemaker/Endpoints/{endpoint}"
     (stream,) = aws.logs.describe_log_streams(logGroupName=group)["logStreams"]
-    while True:
-        found: Any = aws.logs.get_log_events(
-            logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True, **token
-        )
-        lines += [event["message"] for event in found["events"]]
-        if token.get("nextToken") == found["nextForwardToken"] or not found["events"]:
-            return lines
-        token = {"nextToken": found["nextForwardToken"]}
+    return aws.log_lines(group, stream["logStreamName"])
 
 
 def scripted_line(status: int = 200, **body: Any) -> str:

@@ -9,23 +9,10 @@ import numpy as np
 from semif.evaluation.run_file import Record
 from semif_adapter.contract import DecisionResponse, ModelInfo, Result, ResultTiming
 from semif_adapter.readout import softmax
+from tests.model_info import model_info
 from tests.toolkit.synthetic_runs import record
 
-MODEL = ModelInfo(
-    name="synthetic",
-    file="synthetic.gguf",
-    sha256="a" * 64,
-    revision=None,
-    quantization="F32",
-    llama_cpp_build="b0",
-    backend="CPU",
-    devices=(),
-    gpu_layers=0,
-    context_tokens=256,
-    threads=1,
-    mode="invariant",
-    invariant=True,
-)
+MODEL = model_info(name="synthetic", sha256="a" * 64)
 PROMPT = "chat-text-schema-first-2"
 
 

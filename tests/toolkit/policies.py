@@ -9,27 +9,14 @@ from pydantic import ValidationError
 
 from semif.client.results import DecisionResult, best_option
 from semif.policy import PERSON, Condition, Fallback, Policy, Rule, Veto
-from semif_adapter.contract import AppliedCalibration, ModelInfo, Result, ResultTiming
+from semif_adapter.contract import AppliedCalibration, Result, ResultTiming
+from tests.model_info import model_info
 
 OPTIONS = ("approve", "reject", "ask")
 FIELDS = ("amount", "order.amount", "tags", "order.items.0", "text")
 WORDS = ("a", "b", "ab", "")
 
-MODEL = ModelInfo(
-    name="made-up",
-    file="made-up.gguf",
-    sha256="0" * 64,
-    revision=None,
-    quantization="Q4_1",
-    llama_cpp_build="b0",
-    backend="CPU",
-    devices=(),
-    gpu_layers=0,
-    context_tokens=4096,
-    threads=1,
-    mode="invariant",
-    invariant=True,
-)
+MODEL = model_info()
 
 
 def answer(

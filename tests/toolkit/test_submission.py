@@ -148,8 +148,7 @@ def test_a_state_that_somebody_changed_is_refused(tmp_path: Path, line: str) -> 
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> EndpointQueue:
-    assert tmp_path
+def queue() -> EndpointQueue:
     places = [S3Uri("b", key) for key in ("answers/j", "failures/j", "requests/j")]
     aws = Aws(region="eu-central-1", endpoint_url="http://127.0.0.1:9")
     return EndpointQueue(aws, "e", "j", *places, 900)

@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 
 from semif_adapter.app import create_app
-from semif_adapter.contract import Layout, ModelInfo, Result, ResultTiming, SharedTiming
+from semif_adapter.contract import Layout, Result, ResultTiming, SharedTiming
 from semif_adapter.llama import Pass, Rows
 from semif_adapter.protocol import BoundedProtocol
 from semif_adapter.question import Question
@@ -25,24 +25,9 @@ from semif_adapter.server import listen
 from semif_adapter.settings import Settings
 from semif_adapter.steps import Steps, forward
 from semif_adapter.worker import Worker
+from tests.model_info import model_info
 
-INFO = ModelInfo(
-    name="scripted",
-    file="scripted.gguf",
-    sha256="0" * 64,
-    revision=None,
-    quantization="F32",
-    llama_cpp_build="b0",
-    backend="CPU",
-    devices=(),
-    gpu_layers=0,
-    context_tokens=256,
-    threads=1,
-    mode="invariant",
-    invariant=True,
-)
-
-
+INFO = model_info(name="scripted", file="scripted.gguf")
 TURN = 512
 
 
