@@ -1,14 +1,12 @@
 """The answers to a file: a line of JSON for each of its lines, in its order, the bad beside the good."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from semif.batch.work import Work, problem_of
-from semif.files import replacing
-from semif.submission.verdict import invalid, of_answer, of_failure
+from semif.submission.verdict import invalid, of_answer, of_failure, write_records
 
 
 def write_answers(work: Work, path: Path) -> Counter[str]:
@@ -16,12 +14,7 @@ def write_answers(work: Work, path: Path) -> Counter[str]:
 
     The records are those of `semif submit`. All parts must be answered.
     """
-    counts: Counter[str] = Counter()
-    with replacing(path) as file:
-        for record in _records(work):
-            counts[record["status"]] += 1
-            file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-    return counts
+    return write_records(_records(work), path)
 
 
 def _records(work: Work) -> Iterator[dict[str, Any]]:

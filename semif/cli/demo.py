@@ -119,6 +119,8 @@ def _submit(steps: Steps, target: Target) -> None:
         output = Path(folder) / "answers.jsonl"
         submit(target, target.root / "examples" / REQUESTS, output, lambda _done, _total: None)
         answers = [json.loads(line) for line in output.read_bytes().splitlines()]
+        if failed := [answer["error"]["message"] for answer in answers if "error" in answer]:
+            raise SemifError(f"{len(failed)} of examples/{REQUESTS} got no answer, the first: {failed[0]}")
         step.note = f"{len(answers)} answers"
     for answer in answers:
         result = answer["reply"]["result"]

@@ -5,7 +5,8 @@ from pathlib import Path
 from semif.request_lines import RequestFile
 from semif.submission.endpoint_queue import EndpointQueue
 from semif.submission.state import open_state
-from semif.submission.submission import OnProgress, Outcome, Submission, write_results
+from semif.submission.submission import OnProgress, Outcome, Submission
+from semif.submission.verdict import write_records
 from semif.target import Target
 
 
@@ -36,5 +37,5 @@ def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) ->
         outcome = Submission(
             file, state, queue, poll_seconds=target.poll_seconds, on_progress=on_progress
         ).run()
-        write_results(state, [line.number for line in file.lines], output)
+        write_records(state.results(line.number for line in file.lines), output)
         return outcome

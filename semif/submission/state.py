@@ -17,6 +17,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from semif.errors import SemifError
+from semif.submission.verdict import record_line
 
 SCHEMA = 1
 
@@ -128,7 +129,7 @@ class State:
         if not records:
             return
         offset = os.lseek(self._descriptor, 0, os.SEEK_END)
-        texts = [json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records]
+        texts = [record_line(record) for record in records]
         _write(self._descriptor, b"".join(texts))
         for record, text in zip(records, texts, strict=True):
             self.take_note(record, offset, len(text))

@@ -5,18 +5,15 @@ has it: such a line is watched for like the others, and sent again only when not
 answer has come for longer than the slowest took.
 """
 
-import json
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from semif.errors import SemifError
-from semif.files import replacing
 from semif.request_lines import RequestFile
 from semif.s3 import S3Uri
 from semif.submission import verdict
@@ -227,10 +224,3 @@ class Submission:
             for number in unclear:
                 self._state.send_again(number, self._state.sent[number].attempt)
                 self._to_send.append(number)
-
-
-def write_results(state: State, numbers: list[int], path: Path) -> None:
-    """The records of all lines, in the order of `numbers`, one a line; the file is replaced as a whole."""
-    with replacing(path) as file:
-        for record in state.results(numbers):
-            file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")

@@ -1,10 +1,14 @@
-"""What an object in S3 means for the request that it is about."""
+"""What an object in S3 means for the request that it is about, and the file that tells it for each."""
 
 import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from semif.files import replacing
 from semif_adapter.contract import ErrorBody
 
 ANSWERED, FAILED, INVALID = "answered", "failed", "invalid"
@@ -42,6 +46,21 @@ def failed(line: int, message: str) -> dict[str, Any]:
 def invalid(line: int, message: str) -> dict[str, Any]:
     """The record of a line that cannot be asked."""
     return {"line": line, "status": INVALID, "error": {"message": message}}
+
+
+def record_line(record: dict[str, Any]) -> bytes:
+    """A record as a line. Halves of characters, which no UTF-8 holds, become question marks."""
+    return json.dumps(record, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def write_records(records: Iterable[dict[str, Any]], path: Path) -> Counter[str]:
+    """Write a line for each record, whole or not at all. Returns how many ended in which way."""
+    counts: Counter[str] = Counter()
+    with replacing(path) as file:
+        for record in records:
+            counts[record["status"]] += 1
+            file.write(record_line(record))
+    return counts
 
 
 def _one_line(content: bytes) -> str:

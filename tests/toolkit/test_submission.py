@@ -223,3 +223,11 @@ def test_each_mode_has_its_command(arguments: list[str], problem: str) -> None:
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
     assert problem in result.output
+
+
+def test_halves_of_characters_are_kept_as_question_marks(tmp_path: Path) -> None:
+    record = verdict.of_answer(1, b'{"said": "\\ud800!"}')
+    with state_of(tmp_path / "state") as state:
+        state.end([record])
+        assert verdict.write_records(state.results([1]), tmp_path / "out") == {"answered": 1}
+    assert json.loads((tmp_path / "out").read_bytes())["reply"] == {"said": "?!"}
