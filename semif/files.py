@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Reading a file whole; writing one whole or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,14 @@ from tempfile import mkstemp
 from typing import BinaryIO
 
 from semif.errors import SemifError
+
+
+def read_whole(path: Path) -> bytes:
+    """What is in `path`. Raises SemifError, which names it, where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
 
 
 def write_whole(path: Path, content: bytes) -> None:

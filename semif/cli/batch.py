@@ -10,7 +10,13 @@ from semif.batch.jobs import Job, stop_job
 from semif.batch.rules import MAX_INSTANCES
 from semif.batch.work import Look, Work
 from semif.cli.common import count_on_stderr, json_option, print_json
-from semif.cli.options import environment_argument, steps_on_stderr, target_options
+from semif.cli.options import (
+    answers_file,
+    environment_argument,
+    requests_to_answers,
+    steps_on_stderr,
+    target_options,
+)
 from semif.container_log import job_lines
 from semif.environment import load_environment
 from semif.errors import SemifError
@@ -24,13 +30,7 @@ _WORDS = {ANSWERED: "answered", FAILED: "failed", INVALID: "could not be asked"}
 
 @click.command()
 @environment_argument
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where the answers go; default: beside FILE, ending in .answers.jsonl.",
-)
+@requests_to_answers
 @click.option(
     "--instances",
     type=click.IntRange(1, MAX_INSTANCES),
@@ -73,9 +73,7 @@ def command(
       semif batch nightly tickets.jsonl --instances 4 --output answers.jsonl
     """
     require_mode(load_environment(environment), "batch")
-    answers = output or file.with_suffix(".answers.jsonl")
-    if answers.resolve() == file.resolve():
-        raise SemifError(f"{answers} is the file of requests; choose another --output")
+    answers = answers_file(file, output)
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
     count = instances or target.environment.endpoint.initial_instance_count
     with RequestFile(file, "decision") as requests:

@@ -10,13 +10,14 @@ from rich.console import Console
 
 from semif.cli.answers import show_answer
 from semif.cli.common import json_option
-from semif.cli.options import target_options
+from semif.cli.options import api_key, target_options
 from semif.cli.policy import Place, decide_under, further_places, one_decision, show_outcome
 from semif.client.client import DecisionClient
 from semif.client.request import request_body
 from semif.client.retry import Attempt
 from semif.environment import load_environment
 from semif.errors import SemifError
+from semif.files import read_whole
 from semif.modes import require_mode
 from semif.policy import load_policy
 from semif.target import open_target
@@ -57,7 +58,8 @@ def command(
 
     FILE holds a request as JSON, - reads it from standard input: a decision object, or
     {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
-    the System One API is answered too, its reply shown as JSON.
+    the System One API is answered too, its reply shown as JSON. SEMIF_API_KEY, if set, is sent to --url as
+    a bearer token.
 
     A request that meets overload, throttling or a broken connection is sent again, up to four times within
     a minute; standard error tells of it.
@@ -109,7 +111,7 @@ def command(
 
 def _open_client(place: Place, *, on_this_machine: bool, profile: str | None) -> DecisionClient:
     if place.is_url:
-        return DecisionClient(url=place.name, on_attempt=_tell_retry)
+        return DecisionClient(url=place.name, api_key=api_key(), on_attempt=_tell_retry)
     target = open_target(place.name, on_this_machine=on_this_machine, profile=profile)
     return target.decision_client(_tell_retry)
 
@@ -141,7 +143,4 @@ def _refuse_others(place: Place) -> None:
 def _read(file: str) -> bytes:
     if file == "-":
         return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise SemifError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
+    return read_whole(Path(file))

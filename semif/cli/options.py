@@ -1,12 +1,15 @@
 """What every command on an environment takes, and where it prints its steps."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
 from semif.cli.steps import Steps
+from semif.errors import SemifError
 
 Command = Callable[..., Any]
 
@@ -22,6 +25,30 @@ def target_options(command: Command) -> Command:
     return click.option("--local", "on_this_machine", is_flag=True, help="Use the AWS on this machine.")(
         command
     )
+
+
+def api_key() -> str | None:
+    """What `--url` is asked with: the adapter's own variable, since other users could read an argument."""
+    return os.environ.get("SEMIF_API_KEY") or None
+
+
+def requests_to_answers(command: Command) -> Command:
+    """FILE of requests, and `--output` for their answers; `answers_file` is where these go."""
+    command = click.option(
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Where the answers go; default: beside FILE, ending in .answers.jsonl.",
+    )(command)
+    return click.argument("file", type=click.Path(path_type=Path))(command)
+
+
+def answers_file(requests: Path, output: Path | None) -> Path:
+    """`output`, or the file beside `requests`. Raises SemifError where that is the file of requests."""
+    answers = output or requests.with_suffix(".answers.jsonl")
+    if answers.resolve() == requests.resolve():
+        raise SemifError(f"{answers} is the file of requests; choose another --output")
+    return answers
 
 
 def steps_on_stderr() -> Steps:

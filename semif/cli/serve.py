@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from semif.cli.common import progress_on_stderr
+from semif.cli.options import api_key
 from semif.errors import SemifError, shown
 from semif.project import project_root
 from semif.serve import adapter_environment
@@ -74,7 +75,7 @@ def _check_page(host: str) -> None:
         raise SemifError(
             f"--ui shows its page on this machine alone, --host is {shown(host)}; use 127.0.0.1 or localhost"
         )
-    if os.environ.get("SEMIF_API_KEY"):
+    if api_key() is not None:
         raise SemifError(
             "SEMIF_API_KEY is set, and the page of --ui sends no key; unset it, or leave --ui out"
         )

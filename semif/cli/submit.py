@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from semif.cli.common import count_on_stderr, json_option, print_json
-from semif.cli.options import environment_argument, target_options
+from semif.cli.options import answers_file, environment_argument, requests_to_answers, target_options
 from semif.environment import load_environment
-from semif.errors import SemifError
 from semif.modes import require_mode
 from semif.submission.run import submit
 from semif.submission.submission import Outcome
@@ -18,13 +17,7 @@ from semif.target import open_target
 
 @click.command()
 @environment_argument
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where the answers go; default: beside FILE, ending in .answers.jsonl.",
-)
+@requests_to_answers
 @target_options
 @json_option
 def command(
@@ -55,9 +48,7 @@ def command(
       semif submit demo-async tickets.jsonl --output answers.jsonl --json
     """
     require_mode(load_environment(environment), "async")
-    output = output or file.with_suffix(".answers.jsonl")
-    if output.resolve() == file.resolve():
-        raise SemifError(f"{output} is the file of requests; choose another --output")
+    output = answers_file(file, output)
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
     began = time.monotonic()
     with count_on_stderr(file.name) as on_progress:

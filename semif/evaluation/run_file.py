@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
 from semif.evaluation.tasks import Kind
+from semif.files import read_whole
 from semif_adapter.contract import ModelInfo, WireModel
 from semif_adapter.manifest import Sha256
 
@@ -176,10 +177,7 @@ def read_run(path: Path) -> Run:
 
     Raises SemifError where it cannot be read or is none, ProblemsError with the lines that are wrong.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    content = read_whole(path)
     first, *lines = content.split(b"\n")[:-1] or [b""]
     try:
         header = Header.model_validate_json(first)

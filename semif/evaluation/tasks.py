@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
+from semif.files import read_whole
 from semif_adapter.contract import MAX_BODY_BYTES, Decision, DecisionRequest, Option
 from semif_adapter.errors import InvalidRequestError, Location, Problem
 from semif_adapter.parse import parse_decisions
@@ -111,10 +112,7 @@ def read_task_set(path: Path) -> TaskSet:
 
     Raises SemifError where the file cannot be read or holds no task, ProblemsError with all that is wrong.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    content = read_whole(path)
     tasks: list[Task] = []
     problems: list[str] = []
     lines: dict[str, int] = {}

@@ -111,6 +111,16 @@ def test_a_repeated_request_is_told_on_standard_error(
     assert re.fullmatch(r"semif: attempt 2 got no answer, the next is in 0\.\d s", second)
 
 
+def test_the_key_of_the_environment_is_sent_and_not_told(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEMIF_API_KEY", "tulip")
+    stand_in.script = [Reply(401, adapter_error("authentication_error"))]
+    status, output, error = decide("--url", stand_in.url, str(EXAMPLES[0]))
+    assert (status, output, "tulip" in error) == (1, "", False)
+    assert stand_in.headers[0]["Authorization"] == "Bearer tulip"
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

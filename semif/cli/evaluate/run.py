@@ -1,13 +1,12 @@
 """`semif evaluate run`: ask labelled tasks and keep every answer."""
 
-import os
 from contextlib import closing
 from pathlib import Path
 
 import click
 
 from semif.cli.common import count_on_stderr, json_option
-from semif.cli.options import target_options
+from semif.cli.options import api_key, target_options
 from semif.client.errors import DecisionError
 from semif.evaluation.evaluate import evaluate
 from semif.evaluation.extra import need_evaluate_extra
@@ -17,9 +16,6 @@ from semif.evaluation.run_file import Asking
 from semif.evaluation.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.tasks import read_task_sets
 from semif.target import open_target
-
-KEY_VARIABLE = "SEMIF_API_KEY"
-"""The adapter's own; never an argument, which other users of the machine could read."""
 
 
 @click.command()
@@ -110,9 +106,8 @@ def run(
     asking = Asking(concurrency=concurrency or 1, rate=rate, orders=orders, seed=seed, limit=limit)
     connections = concurrency or (1 if rate is None else MAX_IN_FLIGHT)
     if url is not None:
-        key = os.environ.get(KEY_VARIABLE)
         target = url_target(
-            url, form or "decision", max_tokens=max_tokens, connections=connections, api_key=key
+            url, form or "decision", max_tokens=max_tokens, connections=connections, api_key=api_key()
         )
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
