@@ -118,7 +118,8 @@ def change(library: Library, setting: Setting) -> None:
         found: int | None = init(model, params)
         return found
 
-    library.llama_model_load_from_file, library.llama_init_from_model = load, start
+    # Its functions are attributes that it gives itself when it is opened.
+    vars(library).update(llama_model_load_from_file=load, llama_init_from_model=start)
 
 
 def find_flash(raw: bytes) -> int:
