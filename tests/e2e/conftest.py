@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import boto3
 import pytest
+
+from bench.tiny_models import write_tiny_gguf
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -186,6 +189,20 @@ def put_container(aws: LocalAws, folder: Path) -> Path:
     aws.s3.put_object(Bucket=MODEL_BUCKET, Key=MODEL_ARCHIVE, Body=archive.getvalue())
     (folder / "sitecustomize.py").write_text(CONTAINER)
     return folder
+
+
+def put_tiny_model(aws: LocalAws, bucket: str, key: str, *, spoiled: str | None = None) -> str:
+    """Upload an archive of a tiny model, which the adapter runs in milliseconds; its address.
+
+    Every prompt that holds the character `spoiled` has NaN logits.
+    """
+    archive = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=archive, mode="w:gz") as packed:
+        gguf = Path(folder) / "tiny.gguf"
+        write_tiny_gguf(gguf, spoiled=spoiled)
+        packed.add(gguf, gguf.name)
+    aws.s3.put_object(Bucket=bucket, Key=key, Body=archive.getvalue())
+    return f"s3://{bucket}/{key}"
 
 
 @pytest.fixture(scope="session")

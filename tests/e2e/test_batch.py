@@ -1,12 +1,10 @@
 """`semif batch` against transform jobs of the local AWS that run the adapter on a tiny model."""
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bench.tiny_models import write_tiny_gguf
 from semif.cli import main
 from semif.environment import read_environment
-from tests.e2e.conftest import REPOSITORY, LocalAws
+from tests.e2e.conftest import REPOSITORY, LocalAws, put_tiny_model
 
 BUCKET, ARCHIVE = "batch-models", "tiny/model.tar.gz"
 NAME = "nightly"
@@ -53,7 +50,8 @@ def project(local_aws: LocalAws, tmp_path_factory: pytest.TempPathFactory) -> Pa
     file.write_text(ENVIRONMENT)
     (folder / ".semif").mkdir()
     (folder / ".semif" / "local").symlink_to(local_aws.state)
-    put_model(local_aws, folder)
+    local_aws.s3.create_bucket(Bucket=BUCKET)
+    put_tiny_model(local_aws, BUCKET, ARCHIVE, spoiled=SPOILED)
     variables = read_environment(file).container_variables
     local_aws.cloudformation.create_stack(
         StackName=f"Semif-{NAME}-Endpoint", TemplateBody=json.dumps(template(local_aws, variables))
@@ -62,15 +60,6 @@ def project(local_aws: LocalAws, tmp_path_factory: pytest.TempPathFactory) -> Pa
         StackName=f"Semif-{NAME}-Endpoint", WaiterConfig={"Delay": 1, "MaxAttempts": 120}
     )
     return folder
-
-
-def put_model(aws: LocalAws, folder: Path) -> None:
-    write_tiny_gguf(folder / "tiny.gguf", spoiled=SPOILED)
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        archive.add(folder / "tiny.gguf", "tiny.gguf")
-    aws.s3.create_bucket(Bucket=BUCKET)
-    aws.s3.put_object(Bucket=BUCKET, Key=ARCHIVE, Body=packed.getvalue())
 
 
 def template(aws: LocalAws, variables: dict[str, str]) -> Document:

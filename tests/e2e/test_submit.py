@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from semif.packaging.build import build_model
-from semif.presets import load_preset
 from semif.stacks import empty_bucket
-from tests.e2e.conftest import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws
+from tests.e2e.conftest import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws, put_tiny_model
 from tests.e2e.test_hosting import settled
 
 BUCKET = "submitted"
@@ -92,14 +90,15 @@ def scripted(local_aws: LocalAws, container: Path, project: Path) -> Iterator[st
 
 @pytest.fixture(scope="module")
 def real(local_aws: LocalAws, project: Path) -> Iterator[str]:
-    """The endpoint of the adapter on the embedded model; the project is there."""
+    """The endpoint of the adapter on a tiny model; the project is there."""
     assert project.exists()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in local_aws.environment.items():
-            if name.startswith("AWS_"):
-                patch.setenv(name, value)
-        archive = str(build_model(load_preset("embedded"), f"s3://{BUCKET}/models").place)
-    variables = {"SEMIF_CONTEXT_TOKENS": "512", "SEMIF_DEADLINE_SECONDS": "895", "SEMIF_THREADS": "1"}
+    archive = put_tiny_model(local_aws, BUCKET, "models/model.tar.gz")
+    variables = {
+        "SEMIF_CONTEXT_TOKENS": "1024",
+        "SEMIF_DEADLINE_SECONDS": "895",
+        "SEMIF_READOUT": "letters",
+        "SEMIF_THREADS": "1",
+    }
     yield serve(local_aws, f"semif-{REAL}", archive, variables, at_once=4)
     local_aws.sagemaker.delete_endpoint(EndpointName=f"semif-{REAL}")
     # More objects than a page of a listing holds.
