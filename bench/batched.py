@@ -28,7 +28,7 @@ from semif_adapter.contract import Mode, Readout
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import open_library
-from semif_adapter.llama import Model
+from semif_adapter.model import Model
 from semif_adapter.readout import Numbers, softmax
 from semif_adapter.settings import Settings
 

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from semif_adapter.llama import Context, Model, Tokens
+from semif_adapter.context import Context
+from semif_adapter.model import Model, Tokens
 from semif_adapter.prefix_tree import PrefixTree, Room
 from semif_adapter.prompts import Reading
 from semif_adapter.readout import ROWS_AT_ONCE, log_sum_exp

@@ -12,7 +12,7 @@ from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from semif_adapter.errors import StartupError
-from semif_adapter.llama import Model
+from semif_adapter.model import Model
 
 _PLACEHOLDER = "SEMIF-USER-WORDS"
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"

@@ -19,9 +19,9 @@ from semif_adapter.cpu import usable_cpus
 from semif_adapter.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.invariant import InvariantPrompts
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import Model
 from semif_adapter.manifest import PromptSpec
 from semif_adapter.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory, recurrent_bytes
+from semif_adapter.model import Model
 from semif_adapter.model_files import ModelFile, find_calibration, find_model
 from semif_adapter.prompt import SYSTEM_TEXT, PromptWriter
 from semif_adapter.prompts import Prompts

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from semif_adapter.llama import Context, Model, Tokens
+from semif_adapter.context import Context
+from semif_adapter.model import Model, Tokens
 from semif_adapter.prefix_cache import PrefixCache
 from semif_adapter.prompts import Reading
 from semif_adapter.readout import read_continuations

@@ -9,8 +9,8 @@ the same bits as one that is computed for the request. Who is in the middle of a
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from semif_adapter.llama import Tokens
 from semif_adapter.memory import MAX_STATE_BYTES
+from semif_adapter.model import Tokens
 from semif_adapter.prefix_path import Kept, Path, path_of
 from semif_adapter.steps import Steps
 from semif_adapter.streams import Mark, Stream

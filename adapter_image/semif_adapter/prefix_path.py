@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from semif_adapter.llama import Tokens
+from semif_adapter.model import Tokens
 
 Path = tuple[bytes, ...]
 """A prefix by its segments' tokens, so that two are the same only where all their tokens are."""

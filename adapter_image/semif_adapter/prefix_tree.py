@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from semif_adapter.llama import Context, Tokens
+from semif_adapter.context import Context
+from semif_adapter.model import Tokens
 from semif_adapter.prefix_path import Kept, Path, path_of
 from semif_adapter.steps import Steps, forward
 

@@ -18,7 +18,7 @@ import numpy as np
 from semif_adapter.chat_template import Template
 from semif_adapter.contract import Layout, Readout
 from semif_adapter.errors import InvalidRequestError
-from semif_adapter.llama import Model, Tokens
+from semif_adapter.model import Model, Tokens
 from semif_adapter.prompt_version import prompt_version
 from semif_adapter.question import OptionText, Question, content_text
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeVar
 
-from semif_adapter.llama import Context, Rows, Tokens
+from semif_adapter.context import Context, Rows
+from semif_adapter.model import Tokens
 from semif_adapter.readout import Numbers
 from semif_adapter.steps import Steps
 

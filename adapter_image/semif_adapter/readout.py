@@ -12,7 +12,7 @@ import numpy.typing as npt
 from semif_adapter.chat_template import Template
 from semif_adapter.contract import MAX_OPTIONS
 from semif_adapter.errors import EngineError, StartupError
-from semif_adapter.llama import Model, Tokens
+from semif_adapter.model import Model, Tokens
 from semif_adapter.steps import Steps
 from semif_adapter.streams import Stream
 

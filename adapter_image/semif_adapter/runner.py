@@ -10,8 +10,8 @@ from itertools import islice
 from time import perf_counter
 from typing import Generic, TypeVar
 
+from semif_adapter.context import Context, Pass, Rows
 from semif_adapter.errors import AbandonedError, EngineError
-from semif_adapter.llama import Context, Pass, Rows
 from semif_adapter.readout import ROWS_AT_ONCE
 from semif_adapter.steps import Steps
 from semif_adapter.turns import Turns

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from semif_adapter.llama import Context, Rows, Tokens
+from semif_adapter.context import Context, Rows
+from semif_adapter.model import Tokens
 from semif_adapter.steps import complete, decode
 from semif_adapter.streams import Stream
 

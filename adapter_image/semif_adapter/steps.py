@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from semif_adapter.llama import Context, Pass, Rows, Tokens
+from semif_adapter.context import Context, Pass, Rows
+from semif_adapter.model import Tokens
 
 T = TypeVar("T")
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from semif_adapter.context import Context, Rows
 from semif_adapter.errors import EngineError
-from semif_adapter.llama import Context, Rows, Tokens
+from semif_adapter.model import Tokens
 from semif_adapter.steps import Steps, forward
 
 _UNKNOWN = -1

@@ -9,7 +9,7 @@ import numpy as np
 
 from semif_adapter.contract import Layout, Readout
 from semif_adapter.errors import PromptTooLongError
-from semif_adapter.llama import Tokens
+from semif_adapter.model import Tokens
 from semif_adapter.prompt import Prompt, PromptWriter
 from semif_adapter.question import Question
 from semif_adapter.readout import Label, count_decoded

@@ -10,10 +10,11 @@ import numpy as np
 
 from bench.engine.http_client import Connection, need_all
 from bench.engine.workloads import CLIENTS, QUESTION_COUNTS, Case, Decision
+from semif_adapter.context import Context
 from semif_adapter.contract import DecisionRequest, DecisionsRequest
 from semif_adapter.decisions import to_questions
 from semif_adapter.engine import Engine
-from semif_adapter.llama import Context, Tokens
+from semif_adapter.model import Tokens
 from semif_adapter.question import Question
 from semif_adapter.steps import decode
 

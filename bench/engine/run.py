@@ -32,9 +32,10 @@ from semif.evaluation.tasks import Task
 from semif.presets import load_preset
 from semif.serve import adapter_variables, library_folder
 from semif.sources.fetch import fetch
+from semif_adapter.context import Context
 from semif_adapter.engine import Engine
 from semif_adapter.libllama import open_library
-from semif_adapter.llama import Context, Model
+from semif_adapter.model import Model
 from semif_adapter.settings import Settings
 
 CONTEXT_TOKENS = 4096

@@ -22,7 +22,7 @@ from bench.engine.workloads import Case, Decision
 from bench.served import HOST, Served
 from semif_adapter.chat_template import chat_template, plain_template
 from semif_adapter.engine import Engine
-from semif_adapter.llama import Model
+from semif_adapter.model import Model
 from semif_adapter.prompt import SYSTEM_TEXT
 
 ENDLESS_TURN = "16777216"

@@ -9,7 +9,7 @@ from typing import Any
 
 from semif.evaluation.tasks import Task
 from semif_adapter.contract import Layout
-from semif_adapter.llama import Model
+from semif_adapter.model import Model
 
 DATA = Path(__file__).parent.parent / "data"
 ROUTING = DATA / "routing.jsonl"

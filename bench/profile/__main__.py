@@ -29,7 +29,7 @@ from semif.serve import library_folder
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import open_library
-from semif_adapter.llama import Model
+from semif_adapter.model import Model
 from semif_adapter.settings import Settings
 
 STATE_TOKENS = 250

@@ -18,9 +18,10 @@ import numpy as np
 from bench.engine.cpu_time import cpu_seconds
 from bench.settings.variants import Setting
 from semif.serve import library_folder
+from semif_adapter.context import Context
 from semif_adapter.cpu import usable_cpus
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import Context, Model, Tokens
+from semif_adapter.model import Model, Tokens
 from semif_adapter.params import ParamsBlob
 from semif_adapter.steps import decode
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from semif_adapter import batched, llama
+from semif_adapter import batched, context
 from semif_adapter.contract import Layout
 from semif_adapter.engine import Engine
 from semif_adapter.errors import AbandonedError, EngineError
@@ -152,7 +152,7 @@ def test_a_pass_of_several_sequences_is_not_left_in_its_middle(
             leave.pop()()
         return bool(ctypes.string_at(flag))
 
-    monkeypatch.setattr(llama, "_IS_NOT_EMPTY", ctypes.cast(is_not_empty, ctypes.c_void_p))
+    monkeypatch.setattr(context, "_IS_NOT_EMPTY", ctypes.cast(is_not_empty, ctypes.c_void_p))
     path = tiny_gguf(architecture="qwen35")
     engine = load_engine(path, mode="batched", readout="letters", context_tokens=CONTEXT, threads=1)
     request: tuple[str, tuple[int, ...], Layout] = ("It is on. ", (0, 1, 2), "state-first")

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from semif_adapter.context import Context, Rows
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import Library, open_library
-from semif_adapter.llama import Context, Model, Rows, Tokens
+from semif_adapter.model import Model, Tokens
 from semif_adapter.params import ContextLayout, ModelLayout
 from semif_adapter.steps import complete, decode
 from semif_adapter.streams import Stream

@@ -4,11 +4,12 @@ from pathlib import Path
 import pytest
 
 from semif_adapter.buffers import Buffers
+from semif_adapter.context import Context
 from semif_adapter.engine import Engine
 from semif_adapter.errors import StartupError
 from semif_adapter.libllama import Library
-from semif_adapter.llama import Context, Model
 from semif_adapter.memory import budget, cache_bytes, check_memory, memory_bytes, recurrent_bytes
+from semif_adapter.model import Model
 from semif_adapter.settings import Settings
 
 MEMINFO = "MemTotal:       4000000 kB\nMemFree:        1000 kB\n"

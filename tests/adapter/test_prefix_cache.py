@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semif_adapter import prefix_cache
+from semif_adapter.context import BATCH_TOKENS
 from semif_adapter.contract import Layout, Readout, Result
 from semif_adapter.engine import Engine
 from semif_adapter.errors import AbandonedError, EngineError
-from semif_adapter.llama import BATCH_TOKENS
 from semif_adapter.question import OptionText, Question
 from semif_adapter.runner import Run
 from semif_adapter.scoring import Answer

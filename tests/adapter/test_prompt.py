@@ -12,7 +12,7 @@ from semif_adapter.contract import Decision
 from semif_adapter.decisions import to_question
 from semif_adapter.errors import InvalidRequestError, StartupError
 from semif_adapter.libllama import Library
-from semif_adapter.llama import Model, Tokens
+from semif_adapter.model import Model, Tokens
 from semif_adapter.prompt import LONGEST_KEPT, Prompt, PromptWriter
 from semif_adapter.question import Question, content_text
 

@@ -8,7 +8,7 @@ import pytest
 from semif_adapter.chat_template import Template, chat_template, plain_template
 from semif_adapter.errors import EngineError, StartupError
 from semif_adapter.libllama import Library
-from semif_adapter.llama import Model
+from semif_adapter.model import Model
 from semif_adapter.readout import (
     MOST_SHARED_TOKENS,
     Label,

@@ -15,8 +15,8 @@ import pytest
 import uvicorn
 
 from semif_adapter.app import create_app
+from semif_adapter.context import Pass, Rows
 from semif_adapter.contract import Layout, Result, ResultTiming, SharedTiming
-from semif_adapter.llama import Pass, Rows
 from semif_adapter.protocol import BoundedProtocol
 from semif_adapter.question import Question
 from semif_adapter.runner import Run, Runner
