@@ -6,7 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from semif.batch.rules import batch_problems
-from semif.environment_tables import DeploymentTable, ScalingTable
+from semif.environment_tables import DeploymentTable, Mode, ScalingTable
 from semif.errors import shown
 from semif.gguf_file import files_of_split
 from semif.instances import accelerator_of
@@ -20,14 +20,22 @@ from semif_adapter.settings import Settings
 FIXED_SETTINGS = ("model_dir", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name", "batch")
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
-_Keys = dict[str, tuple[str, ...]]
-_ONLY_REALTIME: _Keys = {
-    "scaling": ("concurrent_requests_per_instance",),
-    "alarms": ("model_p95_seconds", "overhead_seconds"),
-}
-_ONLY_ASYNC: _Keys = {"scaling": ("backlog_per_instance",), "alarms": ("backlog_age_seconds",)}
-_ONLY_DECISIONS: _Keys = {"alarms": ("refusal_percent", "min_allowed_token_mass")}
-"""Keys that say something about some endpoints only."""
+_ONLY_REALTIME = (
+    "scaling.concurrent_requests_per_instance",
+    "alarms.model_p95_seconds",
+    "alarms.overhead_seconds",
+)
+_ONLY_ASYNC = ("scaling.backlog_per_instance", "alarms.backlog_age_seconds")
+_ONLY_DECISIONS = ("alarms.refusal_percent", "alarms.min_allowed_token_mass")
+
+
+def keys_of_others(*, kind: object, mode: object) -> dict[str, str]:
+    """Keys that say nothing about an endpoint of this kind and mode, and which endpoints they are for."""
+    return {
+        **({} if mode == "async" else dict.fromkeys(_ONLY_ASYNC, "asynchronous")),
+        **({} if mode == "realtime" else dict.fromkeys(_ONLY_REALTIME, "realtime")),
+        **({} if kind == "decision" else dict.fromkeys(_ONLY_DECISIONS, "decision")),
+    }
 
 
 def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
@@ -63,12 +71,19 @@ def problems_together(tables: Mapping[str, Any]) -> Iterator[str]:
     yield from _gpu_layer_problems(adapter, named_types)
     if _table(tables, "endpoint").get("mode") == "batch":
         yield from batch_problems(tables)
-        return
-    yield from _useless_keys(tables)
-    yield from _async_problems(tables)
-    yield from _scaling_problems(tables, named_types)
+    else:
+        yield from _endpoint_problems(tables, named_types)
+
+
+def _endpoint_problems(tables: Mapping[str, Any], named_types: list[str]) -> Iterator[str]:
+    mode = _table(tables, "endpoint").get("mode", "realtime")
+    if mode in get_args(Mode):  # what would go with an unknown one is not known
+        yield from _useless_keys(tables, mode)
+        yield from _async_problems(tables)
+        yield from _scaling_problems(tables, named_types)
     yield from _update_problems(tables)
-    if "alarms" in tables and tables.get("kind") == "decision" and adapter.get("metrics") == "off":
+    metrics = _table(tables, "adapter").get("metrics")
+    if "alarms" in tables and tables.get("kind") == "decision" and metrics == "off":
         yield "alarms: adapter.metrics = 'off' leaves them without the adapter's figures; remove one of them"
 
 
@@ -93,18 +108,11 @@ def _named_types(endpoint: Mapping[str, Any]) -> list[str]:
     return [*(item for item in pool if isinstance(item, str)), *filter(None, [one])]
 
 
-def _useless_keys(tables: Mapping[str, Any]) -> Iterator[str]:
-    asynchronous = _table(tables, "endpoint").get("mode") == "async"
-    wrong: list[tuple[str, _Keys]] = [
-        ("asynchronous", {} if asynchronous else _ONLY_ASYNC),
-        ("realtime", _ONLY_REALTIME if asynchronous else {}),
-        ("decision", _ONLY_DECISIONS if tables.get("kind") == "text" else {}),
-    ]
-    for kind, keys in wrong:
-        for table, names in keys.items():
-            for key in names:
-                if key in _table(tables, table):
-                    yield f"{table}.{key} is for {kind} endpoints only; remove it"
+def _useless_keys(tables: Mapping[str, Any], mode: str) -> Iterator[str]:
+    for path, endpoints in keys_of_others(kind=tables.get("kind"), mode=mode).items():
+        table, key = path.split(".")
+        if key in _table(tables, table):
+            yield f"{path} is for {endpoints} endpoints only; remove it"
 
 
 def _scaling_problems(tables: Mapping[str, Any], types: list[str]) -> Iterator[str]:

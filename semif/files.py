@@ -29,20 +29,22 @@ def write_whole(path: Path, content: bytes) -> None:
         os.fsync(out.fileno())
 
 
+def check_writable(target: Path) -> None:
+    """Raise as `replacing` would now; for work that takes long before there is anything to write."""
+    handle, path = _beside(Path(os.path.realpath(target)))
+    os.close(handle)
+    path.unlink()
+
+
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
     """A new file that takes `target`'s place when the block ends well, and is gone when it does not.
 
-    Raises SemifError, which names `target`, where the system does not let it be written.
+    Where `target` is a link, what it leads to is replaced. Raises SemifError, which names that, where the
+    system does not let it be written, and where it is a folder, a device or the like.
     """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except (FileExistsError, NotADirectoryError):
-        raise SemifError(f"{target.parent} is a file or lies in one, a folder is needed") from None
-    except OSError as error:
-        raise _cannot_write(target, error) from error
-    path = Path(name)
+    target = Path(os.path.realpath(target))
+    handle, path = _beside(target)
     try:
         with os.fdopen(handle, "wb") as out:
             yield out
@@ -50,12 +52,28 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         path.replace(target)
     except OSError as error:
         path.unlink(missing_ok=True)
-        if error.filename is not None and str(error.filename) != name:  # another file, which the block read
+        if error.filename is not None and str(error.filename) != str(
+            path
+        ):  # another file, which the block read
             raise
         raise _cannot_write(target, error) from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+def _beside(target: Path) -> tuple[int, Path]:
+    """A new file in `target`'s folder, open for writing, and where it is. Raises as `replacing`."""
+    try:
+        if target.exists() and not target.is_file():
+            raise SemifError(f"cannot write {target}: it is there, and is no file that could be replaced")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except (FileExistsError, NotADirectoryError):
+        raise SemifError(f"{target.parent} is a file or lies in one, a folder is needed") from None
+    except OSError as error:
+        raise _cannot_write(target, error) from error
+    return handle, Path(name)
 
 
 def _cannot_write(target: Path, error: OSError) -> SemifError:

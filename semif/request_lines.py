@@ -5,6 +5,7 @@ A file may be larger than memory: lines are read when they are needed. Lines of 
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,7 @@ class RequestFile:
             raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
         try:
             self.sha256 = self._read()
+            self._seen = self._look()
         except BaseException:
             self._file.close()
             raise
@@ -69,9 +71,15 @@ class RequestFile:
         return digest.hexdigest()
 
     def body(self, line: RequestLine) -> bytes:
-        """The request that a line without a problem stands for."""
+        """The request that a line without a problem stands for. Raises SemifError if the file changed."""
+        if self._look() != self._seen:
+            raise SemifError(f"{self.path} was changed while it was asked; put back what it held")
         self._file.seek(line.offset)
         return _body(self._file.read(line.size), line.number, self._kind)
+
+    def _look(self) -> tuple[int, int]:
+        found = os.fstat(self._file.fileno())
+        return found.st_size, found.st_mtime_ns
 
     def _raw_lines(self, digest: "hashlib._Hash") -> Iterator[tuple[bytes, int]]:
         """The beginning of each line, as far as a request may go, and the size of the whole."""
@@ -85,7 +93,7 @@ class RequestFile:
 
     def _problem(self, number: int, text: bytes, size: int) -> str | None:
         if size > MAX_BODY_BYTES:  # before it is parsed
-            return f"line {number} is {size} bytes, SageMaker takes {MAX_BODY_BYTES}; shorten it"
+            return f"line {number} is {size} bytes, at most {MAX_BODY_BYTES} are sent; shorten it"
         try:
             _body(text, number, self._kind)
         except SemifError as error:

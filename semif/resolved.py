@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from semif.base_images import base_image
 from semif.batch.rules import NOT_IN_BATCH
 from semif.environment import Environment
-from semif.environment_problems import FIXED_SETTINGS
+from semif.environment_problems import FIXED_SETTINGS, keys_of_others
 from semif.errors import SemifError
 from semif.instances import InstanceType, instance_type
 from semif.sizes import USABLE_SHARE, MemoryNeed
@@ -80,7 +80,7 @@ def _memory(need: MemoryNeed) -> dict[str, int | None]:
 
 
 def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
-    """Key, value and source of every setting that the environment's kind has."""
+    """Key, value and source of every setting that the environment's kind and mode have."""
     scaled = {
         "endpoint.startup_timeout_seconds": environment.startup_timeout_seconds,
         "endpoint.model_download_timeout_seconds": environment.model_download_timeout_seconds,
@@ -88,8 +88,12 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
         "scaling.scale_in_cooldown_seconds": environment.scale_in_cooldown_seconds,
     }
     derived, source = _derived(environment)
+    mode = environment.endpoint.mode
+    useless = set(keys_of_others(kind=environment.kind, mode=mode)) | (
+        NOT_IN_BATCH if mode == "batch" else set()
+    )
     for key, value, given in _written(environment):
-        if environment.endpoint.mode == "batch" and key in NOT_IN_BATCH:
+        if key in useless:
             continue
         if given:
             yield key, value, FROM_FILE

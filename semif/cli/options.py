@@ -10,6 +10,7 @@ from rich.console import Console
 
 from semif.cli.steps import Steps
 from semif.errors import SemifError
+from semif.files import check_writable
 
 Command = Callable[..., Any]
 
@@ -44,10 +45,16 @@ def requests_to_answers(command: Command) -> Command:
 
 
 def answers_file(requests: Path, output: Path | None) -> Path:
-    """`output`, or the file beside `requests`. Raises SemifError where that is the file of requests."""
+    """`output`, or the file beside `requests`.
+
+    Raises SemifError where it could not be written, or would take the place of the requests.
+    """
+    if not requests.name:
+        raise SemifError(f"cannot read {requests}: it is a folder, a file of requests is needed")
     answers = output or requests.with_suffix(".answers.jsonl")
     if answers.resolve() == requests.resolve():
         raise SemifError(f"{answers} is the file of requests; choose another --output")
+    check_writable(answers)
     return answers
 
 

@@ -10,8 +10,7 @@ from semif.cli.common import count_on_stderr, json_option, print_json
 from semif.cli.options import answers_file, environment_argument, requests_to_answers, target_options
 from semif.environment import load_environment
 from semif.modes import require_mode
-from semif.submission.run import submit
-from semif.submission.submission import Outcome
+from semif.submission.run import Outcome, submit
 from semif.target import open_target
 
 

@@ -1,6 +1,7 @@
 """What is sent: a request's bytes, checked before they cost a call, and how its reply is read."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
@@ -73,11 +74,17 @@ def as_written(body: bytes) -> Request[Answer]:
 def request_body(text: bytes, *, name: str) -> bytes:
     """The request that `text` is or stands for: a lone decision object is wrapped as `{"decision": ...}`.
 
-    The caller's bytes are kept, so that the adapter judges what was really written. `name` is for messages.
-    Raises SemifError for what is not a JSON object and for bodies over SageMaker's limit.
+    The caller's bytes are kept, so that the adapter judges what was really written, but for the mark that
+    editors on Windows put before UTF-8. `name` is for messages. Raises SemifError for what is not a JSON
+    object and for bodies over SageMaker's limit.
     """
+    text = text.removeprefix(BOM_UTF8)
     try:
-        document = json.loads(text)
+        document = json.loads(text.decode())
+    except UnicodeDecodeError as error:
+        raise SemifError(
+            f"{name} is not UTF-8: {error.reason} at byte {error.start + 1}; save the file as UTF-8"
+        ) from None
     except RecursionError:
         raise SemifError(f"{name} is nested too deeply, a request needs few levels") from None
     except ValueError as error:

@@ -2,20 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from semif.aws import Aws, aws_errors
 from semif.client.endpoint import MEDIA_TYPE, endpoint_error
 from semif.client.errors import AnswerTimeoutError, ThrottledError, UnavailableError, UnreachableError
-from semif.endpoint import IN_SERVICE, describe_endpoint
+from semif.endpoint import describe_endpoint
 from semif.errors import SemifError
 from semif.s3 import S3Uri
 from semif.submission.places import FAILURES, REQUESTS
 
+if TYPE_CHECKING:
+    from mypy_boto3_sagemaker.type_defs import DescribeEndpointOutputTypeDef
+
 TTL_SECONDS = 21_600
 """How long SageMaker keeps a request in the queue: its longest, six hours."""
 MAX_REPLY_BYTES = 64 * 1024 * 1024
+_TAKING = {"InService", "Updating", "SystemUpdating", "RollingBack", "UpdateRollbackFailed"}
+"""The statuses in which instances answer (DescribeEndpoint in the SageMaker API reference)."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +43,13 @@ class EndpointQueue:
     failures: S3Uri
     requests: S3Uri
     invocation_timeout_seconds: int
+    created: float
+    """When the endpoint was made, in seconds since the epoch: of what was sent before, nothing will come."""
 
     @classmethod
     def find(cls, aws: Aws, endpoint: str, *, job: str, invocation_timeout_seconds: int) -> "EndpointQueue":
         """The queue of the endpoint in service. Raises SemifError where there is none."""
-        found = describe_endpoint(aws, endpoint)
-        if found is None:
-            raise SemifError(f"there is no endpoint {endpoint}; deploy it first")
-        if found["EndpointStatus"] not in {IN_SERVICE, "Updating"}:
-            raise SemifError(f"the endpoint {endpoint} is {found['EndpointStatus']}, not {IN_SERVICE}")
+        found = _describe(aws, endpoint)
         output = found.get("AsyncInferenceConfig", {}).get("OutputConfig", {})
         if "S3OutputPath" not in output:
             raise SemifError(
@@ -62,7 +66,12 @@ class EndpointQueue:
             (S3Uri.parse(failures) if failures else beside.child(FAILURES)).child(job),
             beside.child(REQUESTS, job),
             invocation_timeout_seconds,
+            found["CreationTime"].timestamp(),
         )
+
+    def check(self) -> None:
+        """Raise SemifError where the endpoint is gone, or answers nothing any more."""
+        _describe(self.aws, self.endpoint)
 
     def send(self, name: str, body: bytes) -> Accepted | None:
         """Put a request into the bucket and then into the queue; None where SageMaker takes no more just now.
@@ -101,9 +110,14 @@ class EndpointQueue:
         start = f"{folder.key}/{after}"
         pages = self.aws.s3.get_paginator("list_objects_v2")
         with aws_errors():
-            for page in pages.paginate(Bucket=folder.bucket, Prefix=f"{folder.key}/", StartAfter=start):
-                for item in page.get("Contents", []):
-                    yield f"s3://{folder.bucket}/{item['Key']}"
+            try:
+                for page in pages.paginate(Bucket=folder.bucket, Prefix=f"{folder.key}/", StartAfter=start):
+                    for item in page.get("Contents", []):
+                        yield f"s3://{folder.bucket}/{item['Key']}"
+            except self.aws.s3.exceptions.NoSuchBucket:
+                if folder.bucket == self.answers.bucket:
+                    raise
+                # The bucket of an endpoint that was destroyed, before this one was made: nothing has come.
 
     def fetch(self, uri: str) -> bytes:
         """What lies at an address; cut off where it is longer than any answer."""
@@ -111,6 +125,16 @@ class EndpointQueue:
         with aws_errors():
             found = self.aws.s3.get_object(Bucket=place.bucket, Key=place.key)
             return found["Body"].read(MAX_REPLY_BYTES)
+
+
+def _describe(aws: Aws, endpoint: str) -> "DescribeEndpointOutputTypeDef":
+    """Raises SemifError where there is no endpoint that answers."""
+    found = describe_endpoint(aws, endpoint)
+    if found is None:
+        raise SemifError(f"there is no endpoint {endpoint}; deploy it first")
+    if found["EndpointStatus"] not in _TAKING:
+        raise SemifError(f"the endpoint {endpoint} is {found['EndpointStatus']}, and answers nothing")
+    return found
 
 
 class UnknownError(Exception):

@@ -1,13 +1,26 @@
 """A file of requests, from its first line sent to its answers written."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from semif.request_lines import RequestFile
+from semif.submission import verdict
 from semif.submission.endpoint_queue import EndpointQueue
 from semif.submission.state import open_state
-from semif.submission.submission import OnProgress, Outcome, Submission
-from semif.submission.verdict import write_records
+from semif.submission.submission import OnProgress, Submission
 from semif.target import Target
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a file's lines."""
+
+    requests: int
+    answered: int
+    failed: int
+    invalid: int
+    sent: int
+    """Requests that this run sent; a run that goes on with an earlier one sends the rest."""
 
 
 def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) -> Outcome:
@@ -17,25 +30,26 @@ def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) ->
     Raises SemifError where the file cannot be read, the state is of another submission, or AWS fails.
     """
     environment, endpoint = target.environment, target.environment.endpoint_name
-    with (
-        RequestFile(path, environment.kind) as file,
-        open_state(
+    with RequestFile(path, environment.kind) as file:
+        numbers = [line.number for line in file.lines]
+        with open_state(
             output.with_name(f"{output.name}.state"),
             file_sha256=file.sha256,
-            requests=len(file.lines),
+            numbers=set(numbers),
             endpoint=endpoint,
             account=target.account,
             region=target.aws.region,
-        ) as state,
-    ):
-        queue = EndpointQueue.find(
-            target.aws,
-            endpoint,
-            job=state.header.job,
-            invocation_timeout_seconds=environment.async_.invocation_timeout_seconds,
-        )
-        outcome = Submission(
-            file, state, queue, poll_seconds=target.poll_seconds, on_progress=on_progress
-        ).run()
-        write_records(state.results(line.number for line in file.lines), output)
-        return outcome
+        ) as state:
+            queue = EndpointQueue.find(
+                target.aws,
+                endpoint,
+                job=state.header.job,
+                invocation_timeout_seconds=environment.async_.invocation_timeout_seconds,
+            )
+            sent = Submission(
+                file, state, queue, poll_seconds=target.poll_seconds, on_progress=on_progress
+            ).run()
+            counts = verdict.write_records(state.results(numbers), output)
+    return Outcome(
+        counts.total(), counts[verdict.ANSWERED], counts[verdict.FAILED], counts[verdict.INVALID], sent
+    )

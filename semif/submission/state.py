@@ -9,12 +9,12 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from semif.errors import SemifError
 from semif.submission.verdict import record_line
@@ -22,10 +22,12 @@ from semif.submission.verdict import record_line
 SCHEMA = 1
 
 
-class Header(BaseModel):
-    """The first line: what is asked, of whom, and the name of the job's folder in S3."""
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+class Header(_Line):
+    """The first line: what is asked, of whom, and the name of the job's folder in S3."""
 
     schema_version: int = SCHEMA
     job: str
@@ -34,6 +36,47 @@ class Header(BaseModel):
     endpoint: str
     account: str
     region: str
+
+
+_Attempt = Annotated[int, Field(ge=1)]
+
+
+class _Sending(_Line):
+    sending: int
+    attempt: _Attempt
+    time: float
+
+
+class _Accepted(_Line):
+    accepted: int
+    output: str
+    failure: str | None
+    time: float
+
+
+class _Again(_Line):
+    again: int
+    attempt: _Attempt
+
+
+class _Result(BaseModel):
+    """The rest of it is the caller's to read."""
+
+    model_config = ConfigDict(strict=True)
+
+    line: int
+    status: str
+
+
+class _Ended(_Line):
+    ended: _Result
+
+
+_BEGINNING = b'{"schema_version":'
+"""Of every state, so that a torn beginning is told from a file of somebody else's."""
+_RECORDS: TypeAdapter[_Sending | _Accepted | _Again | _Ended] = TypeAdapter(
+    _Sending | _Accepted | _Again | _Ended
+)
 
 
 @dataclass(frozen=True)
@@ -64,8 +107,6 @@ class State:
         """By line number: which time it will be sent next, of lines that were sent before in vain."""
         self.ended: dict[int, tuple[int, int]] = {}
         """By line number: where in this file the line's record is, offset and size in bytes."""
-        self.statuses: dict[str, int] = {}
-        """How many lines ended in which way."""
         self._descriptor = descriptor
 
     def sending(self, lines: Iterable[tuple[int, int]]) -> None:
@@ -109,7 +150,7 @@ class State:
         self.close()
 
     def take_note(self, record: dict[str, Any], offset: int, size: int) -> None:
-        """Know what a record of the file says. Raises LookupError, TypeError for what is none."""
+        """Know what a record of the file says. Raises KeyError where it is of a line that was not sent."""
         if "sending" in record:
             self.sent[record["sending"]] = Sent(record["attempt"], record["time"])
         elif "accepted" in record:
@@ -123,7 +164,6 @@ class State:
             ended = record["ended"]
             self.sent.pop(ended["line"], None)
             self.ended[ended["line"]] = (offset, size)
-            self.statuses[ended["status"]] = self.statuses.get(ended["status"], 0) + 1
 
     def _append(self, records: list[dict[str, Any]], *, sync: bool = False) -> None:
         if not records:
@@ -139,9 +179,9 @@ class State:
 
 
 def open_state(
-    path: Path, *, file_sha256: str, requests: int, endpoint: str, account: str, region: str
+    path: Path, *, file_sha256: str, numbers: Collection[int], endpoint: str, account: str, region: str
 ) -> State:
-    """The state in `path`, begun where there is none.
+    """The state in `path`, begun where there is none. `numbers` are those of the file's requests.
 
     Raises SemifError where another command is at it, where it is of another file or endpoint, and where it is
     no state.
@@ -155,18 +195,19 @@ def open_state(
             Header(
                 job=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}",
                 file_sha256=file_sha256,
-                requests=requests,
+                requests=len(numbers),
                 endpoint=endpoint,
                 account=account,
                 region=region,
             ),
+            numbers,
         )
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def _opened(path: Path, descriptor: int, wanted: Header) -> State:
+def _opened(path: Path, descriptor: int, wanted: Header, numbers: Collection[int]) -> State:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -175,14 +216,16 @@ def _opened(path: Path, descriptor: int, wanted: Header) -> State:
     offset = 0
     for number, line in enumerate(_lines(descriptor), start=1):
         if not line.endswith(b"\n"):  # torn: it says nothing
+            if state is None and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
+                raise _no_state(path)
             os.ftruncate(descriptor, offset)
             break
         if state is None:
             state = State(path, _header(path, line, wanted), descriptor)
         else:
             try:
-                state.take_note(json.loads(line), offset, len(line))
-            except (ValueError, LookupError, TypeError):
+                state.take_note(_record(line, numbers), offset, len(line))
+            except (ValueError, KeyError):
                 raise SemifError(
                     f"{path}: line {number} is no record of a submission; the file was changed, move it away"
                 ) from None
@@ -192,6 +235,19 @@ def _opened(path: Path, descriptor: int, wanted: Header) -> State:
         os.fsync(descriptor)
         state = State(path, wanted, descriptor)
     return state
+
+
+def _record(line: bytes, numbers: Collection[int]) -> dict[str, Any]:
+    """What a line says. Raises ValueError for what is no record, or of a line that the file does not have."""
+    record: dict[str, Any] = json.loads(line)
+    match _RECORDS.validate_python(record):
+        case _Sending(sending=number) | _Accepted(accepted=number) | _Again(again=number):
+            pass
+        case _Ended(ended=result):
+            number = result.line
+    if number not in numbers:
+        raise ValueError(f"there is no line {number}")
+    return record
 
 
 def _lines(descriptor: int) -> Iterator[bytes]:
@@ -204,9 +260,7 @@ def _header(path: Path, line: bytes, wanted: Header) -> Header:
     try:
         found = Header.model_validate_json(line)
     except ValidationError:
-        raise SemifError(
-            f"{path} is not the state of a submission; move it away, or choose --output"
-        ) from None
+        raise _no_state(path) from None
     different = [
         name.replace("_", " ")
         for name in ("schema_version", "file_sha256", "endpoint", "account", "region")
@@ -218,6 +272,10 @@ def _header(path: Path, line: bytes, wanted: Header) -> Header:
             "choose another --output"
         )
     return found
+
+
+def _no_state(path: Path) -> SemifError:
+    return SemifError(f"{path} is not the state of a submission; move it away, or choose --output")
 
 
 def _write(descriptor: int, content: bytes) -> None:

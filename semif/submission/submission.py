@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from semif.errors import SemifError
@@ -26,26 +26,17 @@ BATCH = 64
 THREADS = 8
 MOST_ATTEMPTS = 3
 SETTLE_LOOKS = 12
-"""A line that may not have been taken is watched for at least so many looks (a minute on AWS)."""
+"""A line that may not have been taken is watched for at least so many looks (a minute on AWS); after so many
+in vain it is seen whether the endpoint is still there."""
 NAME_LENGTH = len("00000001-0123abcd-1")
 """SageMaker may put something behind a name."""
 SPARE_SECONDS = 300
 """Beyond the longest time in the queue and at work, after which no answer can come."""
+CLOCKS_SECONDS = 60
+"""How far this machine's clock and AWS's may be apart."""
 
 OnProgress = Callable[[int, int], None]
 """Told how many lines have ended, of how many."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a file's lines."""
-
-    requests: int
-    answered: int
-    failed: int
-    invalid: int
-    sent: int
-    """Requests that this run sent; a run that goes on with an earlier one sends the rest."""
 
 
 class Submission:
@@ -73,9 +64,13 @@ class Submission:
         self._slowest = 0.0
         self._unclear_since: float | None = None
         self._looked = -math.inf
+        self._looks_in_vain = 0
 
-    def run(self) -> Outcome:
-        """Return when every line has ended. Raises SemifError where AWS fails; another run goes on."""
+    def run(self) -> int:
+        """Return when every line has ended: how many requests this run sent; an earlier one sent the others.
+
+        Raises SemifError where AWS fails; another run goes on.
+        """
         self._end_invalid_lines()
         self._on_progress(len(self._state.ended), len(self._lines))
         with ThreadPoolExecutor(THREADS) as pool:
@@ -86,14 +81,7 @@ class Submission:
                 self._send_unclear_again()
                 if not sent and not ended and len(self._state.ended) < len(self._lines):
                     time.sleep(self._poll_seconds)
-        counts = self._state.statuses
-        return Outcome(
-            len(self._lines),
-            counts.get(verdict.ANSWERED, 0),
-            counts.get(verdict.FAILED, 0),
-            counts.get(verdict.INVALID, 0),
-            self._sent,
-        )
+        return self._sent
 
     def _end_invalid_lines(self) -> None:
         wrong = [number for number in self._to_send if self._lines[number].problem is not None]
@@ -106,11 +94,12 @@ class Submission:
         room = min(BATCH, MOST_UNDER_WAY - len(self._state.sent), len(self._to_send))
         if room <= 0:
             return False
-        batch = [self._to_send.popleft() for _ in range(room)]
-        self._state.sending((number, self._state.attempts.get(number, 1)) for number in batch)
+        bodies = {number: self._file.body(self._lines[number]) for number in islice(self._to_send, room)}
+        self._state.sending((number, self._state.attempts.get(number, 1)) for number in bodies)
+        for _ in bodies:
+            self._to_send.popleft()
         under_way = {
-            pool.submit(self._queue.send, self._name(number), self._file.body(self._lines[number])): number
-            for number in batch
+            pool.submit(self._queue.send, self._name(number), body): number for number, body in bodies.items()
         }
         problem: SemifError | None = None
         refused, unknown = [], []
@@ -128,7 +117,7 @@ class Submission:
             self._state.send_again(number, self._state.sent[number].attempt)
             self._to_send.appendleft(number)
         self._state.sync()
-        if problem is None and len(unknown) == len(batch):
+        if problem is None and len(unknown) == len(bodies):
             problem = SemifError(f"{self._queue.endpoint} cannot be asked just now: {unknown[0]}")
         if problem is not None:
             raise problem
@@ -153,7 +142,14 @@ class Submission:
         if now - self._looked < self._poll_seconds or not self._state.sent:
             return False
         self._looked = now
-        found = list(self._arrived())
+        # A line that was sent twice, because nobody knew of the first time, may have an answer and a failure:
+        # answers come first, and one of the two is enough.
+        found: list[tuple[int, str, bool]] = []
+        known = set()
+        for number, uri, is_failure in self._arrived():
+            if number not in known:
+                known.add(number)
+                found.append((number, uri, is_failure))
         contents = pool.map(self._queue.fetch, [uri for _, uri, _ in found])
         ended = []
         for (number, _, is_failure), content in zip(found, contents, strict=True):
@@ -168,6 +164,9 @@ class Submission:
         self._state.end(ended)
         lost = self._lost()  # of what has not come, however long ago it was sent
         self._state.end(lost)
+        self._looks_in_vain = 0 if found else self._looks_in_vain + 1
+        if self._looks_in_vain % SETTLE_LOOKS == SETTLE_LOOKS - 1:
+            self._queue.check()
         return bool(ended or lost)
 
     def _arrived(self) -> Iterator[tuple[int, str, bool]]:
@@ -206,7 +205,13 @@ class Submission:
     def _lost(self) -> list[dict[str, Any]]:
         """Lines whose answer cannot come any more, and that were sent often enough; others are sent again."""
         limit = TTL_SECONDS + self._queue.invocation_timeout_seconds + SPARE_SECONDS
-        late = [number for number, sent in self._state.sent.items() if time.time() - sent.time > limit]
+        under_way = self._state.sent.items()
+        late = [number for number, sent in under_way if time.time() - sent.time > limit]
+        # What was in the queue of an endpoint that is gone is no failure of the request.
+        gone = {number for number, sent in under_way if sent.time < self._queue.created - CLOCKS_SECONDS}
+        for number in gone.difference(late):
+            self._state.send_again(number, self._state.sent[number].attempt)
+            self._to_send.append(number)
         return [
             verdict.failed(number, f"no answer and no failure came within {limit} s")
             for number in late

@@ -27,17 +27,17 @@ preset = "embedded"
 mode = "async"
 instance_type = "ml.c6i.large"
 """
-SCRIPTED, REAL = "scripted", "real"
-"""Environments whose endpoint is CONTAINER, which answers as the request says, or the adapter."""
+SCRIPTED, GONE, REAL = "scripted", "gone", "real"
+"""Environments whose endpoint is CONTAINER, which answers as asked, or the adapter; GONE's ends."""
 
 
 @pytest.fixture(scope="module")
 def project(local_aws: LocalAws, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with two asynchronous environments, whose AWS on this machine is the shared one."""
+    """A project with three asynchronous environments, whose AWS on this machine is the shared one."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "models").symlink_to(REPOSITORY / "models")
     (folder / "environments").mkdir()
-    for name in (SCRIPTED, REAL):
+    for name in (SCRIPTED, GONE, REAL):
         (folder / "environments" / f"{name}.toml").write_text(ENVIRONMENT)
     (folder / ".semif").mkdir()
     (folder / ".semif" / "local").symlink_to(local_aws.state)
@@ -188,7 +188,7 @@ def test_bad_lines_stand_beside_the_good(local_aws: LocalAws, project: Path, tmp
     assert (found[6]["status"], found[6]["error"]["code"]) == ("failed", "overloaded")
     assert [found[number]["status"] for number in (2, 5, 7)] == ["invalid"] * 3
     assert "line 2 is not JSON" in found[2]["error"]["message"]
-    assert "SageMaker takes 6291456" in found[7]["error"]["message"]
+    assert "at most 6291456 are sent" in found[7]["error"]["message"]
     after = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
     assert after - before == 6, "what failed for lack of room is asked three times, the rest once"
 
@@ -249,6 +249,44 @@ def test_a_line_whose_answer_cannot_come_any_more_is_sent_again(project: Path, t
     status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
     assert (status, json.loads(out)["answered"], json.loads(out)["sent"]) == (0, 1, 1)
     assert '"attempt": 2' in state.read_text()
+
+
+@pytest.mark.usefixtures("scripted")
+def test_what_was_in_the_queue_of_an_endpoint_that_is_gone_is_sent_again(
+    local_aws: LocalAws, project: Path, tmp_path: Path
+) -> None:
+    file, state = tmp_path / "gone.jsonl", tmp_path / "gone.answers.jsonl.state"
+    file.write_text(scripted_line(result=1))
+    assert finished(submit(project, SCRIPTED, str(file)))[0] == 0
+    header, *_ = state.read_text().splitlines()
+    made = local_aws.sagemaker.describe_endpoint(EndpointName=f"semif-{SCRIPTED}")["CreationTime"]
+    before = {"time": made.timestamp() - 3600}
+    accepted = {"accepted": 1, "output": "s3://destroyed-bucket/answers/j/1", "failure": None}
+    sending = {"sending": 1, "attempt": 3}
+    state.write_text("\n".join([header, json.dumps(sending | before), json.dumps(accepted | before), ""]))
+    status, out, errors = finished(submit(project, SCRIPTED, str(file), "--json"))
+    assert (status, json.loads(out)["answered"], json.loads(out)["sent"]) == (0, 1, 1), errors
+
+
+@pytest.mark.usefixtures("scripted")
+def test_who_waits_learns_that_the_endpoint_is_gone(
+    local_aws: LocalAws, container: Path, project: Path, tmp_path: Path
+) -> None:
+    archive = f"s3://{MODEL_BUCKET}/{MODEL_ARCHIVE}"
+    name = serve(local_aws, f"semif-{GONE}", archive, {"PYTHONPATH": str(container)}, at_once=1)
+    file, state = tmp_path / "waiting.jsonl", tmp_path / "waiting.answers.jsonl.state"
+    file.write_text(scripted_line(result=1))
+    assert finished(submit(project, GONE, str(file)))[0] == 0
+    header, sending, accepted, _ = state.read_text().splitlines()
+    never = json.dumps({**json.loads(accepted), "output": f"s3://{BUCKET}/answers/never"})
+    state.write_text("\n".join([header, sending, never, ""]))
+    process = submit(project, GONE, str(file))
+    assert process.stderr is not None
+    assert process.stderr.readline() == "waiting.jsonl: 0 of 1\n"
+    local_aws.sagemaker.delete_endpoint(EndpointName=name)
+    status, out, errors = finished(process)
+    assert (status, out) == (1, "")
+    assert errors == f"semif: there is no endpoint {name}; deploy it first\n"
 
 
 @pytest.mark.usefixtures("real")

@@ -185,6 +185,13 @@ def test_what_is_refused(environment_of: EnvironmentOf, endpoint: str, adapter: 
     assert problem in str(caught.value)
 
 
+def test_an_unknown_mode_is_one_problem(environment_of: EnvironmentOf) -> None:
+    rest = "[async]\n[scaling]\nmin_instance_count = 0\nmax_instance_count = 2\nbacklog_per_instance = 9"
+    with pytest.raises(ProblemsError) as caught:
+        environment_of(GOOD.format(endpoint=f'{ONE}\nmode = "Async"', adapter=rest))
+    assert caught.value.problems == ("endpoint.mode = 'Async': must be 'realtime', 'async' or 'batch'",)
+
+
 def test_each_kind_has_its_own_table(environment_of: EnvironmentOf) -> None:
     wrong = GOOD.format(endpoint="", adapter="streams = 1").replace('"decision"', '"text"')
     with pytest.raises(ProblemsError) as caught:

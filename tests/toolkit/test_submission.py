@@ -34,11 +34,12 @@ GOOD = '{"decision": {"id": "a"}}'
         ("text", GOOD, "line 1 has no messages"),
         ("text", '{"messages": [], "stream": true}', "line 1 asks for a stream"),
         ("decision", "[" * 100_000, "line 1 is nested too deeply"),
-        ("decision", json.dumps({"decision": "x" * 6_291_456}), "SageMaker takes 6291456"),
+        ("decision", json.dumps({"decision": "x" * 6_291_456}), "at most 6291456 are sent"),
+        ("decision", b'{"id": "\xfc"}', "line 1 is not UTF-8: invalid start byte at byte 9"),
     ],
 )
-def test_lines_that_cannot_be_asked(tmp_path: Path, kind: Any, text: str, problem: str) -> None:
-    (tmp_path / "file").write_text(text)
+def test_lines_that_cannot_be_asked(tmp_path: Path, kind: Any, text: str | bytes, problem: str) -> None:
+    (tmp_path / "file").write_bytes(text.encode() if isinstance(text, str) else text)
     with RequestFile(tmp_path / "file", kind) as file:
         (line,) = file.lines
     assert line.problem is not None
@@ -51,6 +52,23 @@ def test_a_text_environment_takes_chat_completions_as_they_are(tmp_path: Path) -
     with RequestFile(tmp_path / "file", "text") as file:
         (line,) = file.lines
         assert (line.problem, file.body(line)) == (None, text)
+
+
+def test_the_mark_before_utf8_is_not_sent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"\xef\xbb\xbf" + b'{"id": "\xc3\xbc"}\r\n')
+    with RequestFile(tmp_path / "file", "decision") as file:
+        (line,) = file.lines
+        assert (line.problem, file.body(line)) == (None, b'{"decision": {"id": "\xc3\xbc"}}')
+
+
+def test_a_file_that_changes_meanwhile_is_not_asked_on(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(GOOD)
+    with RequestFile(tmp_path / "file", "decision") as file:
+        assert file.body(file.lines[0]) == GOOD.encode()
+        with (tmp_path / "file").open("a") as more:
+            more.write("\n")
+        with pytest.raises(SemifError, match="file was changed while it was asked"):
+            file.body(file.lines[0])
 
 
 @given(
@@ -81,7 +99,7 @@ def test_every_line_is_found_where_it_is(lines: list[str], end: str, ended: bool
 
 def state_of(path: Path, **other: str) -> State:
     facts = {"file_sha256": "f" * 64, "endpoint": "e", "account": "0", "region": "r"} | other
-    return open_state(path, requests=9, **facts)
+    return open_state(path, numbers=range(1, 10), **facts)
 
 
 NUMBERS = st.integers(1, 3)
@@ -132,12 +150,31 @@ def test_a_state_is_for_one_command_and_one_submission(tmp_path: Path) -> None:
             SemifError, match=rf"is of another submission \({name.replace('_', ' ')} differ\)"
         ):
             state_of(path, **{name: "other"})
-    path.write_text("[]\n")
-    with pytest.raises(SemifError, match="is not the state of a submission"):
-        state_of(path)
+    for text in ("[]\n", "somebody's only line"):
+        path.write_text(text)
+        with pytest.raises(SemifError, match="is not the state of a submission"):
+            state_of(path)
+        assert path.read_text() == text
+    path.write_text('{"schema')  # killed while it was begun
+    state_of(path).close()
 
 
-@pytest.mark.parametrize("line", ["[]", "{}", '{"accepted": 7}', "no JSON", '{"ended": {"status": "x"}}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[]",
+        "{}",
+        "no JSON",
+        '{"accepted": 7}',
+        '{"accepted": 7, "output": "s3://b/7", "failure": null, "time": 1.0}',  # it was not sent
+        '{"sending": "2", "attempt": 1, "time": 1.0}',
+        '{"sending": 2, "attempt": 0, "time": 1.0}',
+        '{"sending": 10, "attempt": 1, "time": 1.0}',  # the file has nine
+        '{"ended": {"status": "x"}}',
+        '{"ended": {"line": 10, "status": "x"}}',
+        '{"ended": {"line": 1, "status": "x"}, "sending": 1}',
+    ],
+)
 def test_a_state_that_somebody_changed_is_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "state"
     with state_of(path) as state:
@@ -151,7 +188,7 @@ def test_a_state_that_somebody_changed_is_refused(tmp_path: Path, line: str) -> 
 def queue() -> EndpointQueue:
     places = [S3Uri("b", key) for key in ("answers/j", "failures/j", "requests/j")]
     aws = Aws(region="eu-central-1", endpoint_url="http://127.0.0.1:9")
-    return EndpointQueue(aws, "e", "j", *places, 900)
+    return EndpointQueue(aws, "e", "j", *places, 900, 0.0)
 
 
 @pytest.mark.parametrize(
