@@ -206,6 +206,40 @@ def test_a_json_state_goes_as_json(page: "Page") -> None:
     assert page.get_by_role("alert").count() == 0
 
 
+def test_a_json_state_goes_as_it_is_written(page: "Page", url: str) -> None:
+    page.get_by_label("JSON").check()
+    state = (
+        r'{"b": 12345678901234567890, "1": 1.0, "e": "\ud83c\udf88 \/ $& \u0000 \" null", "t": [true, null]}'
+    )
+    page.get_by_label("State", exact=True).fill(f"\n{state}\n")
+    settle(page)
+    seen = '{"b":12345678901234567890,"1":1.0,"e":"🎈 / $& \\u0000 \\" null","t":[true,null]}'
+    assert page.locator("#prompt .state pre").inner_text().strip() == seen
+    result = asked(url, written(page))
+    assert bars(page) == shown(result)
+    assert state in copied(page, "curl")
+    ran = subprocess.run(
+        [sys.executable, "-c", copied(page, "Python")], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines()[0].endswith(f" {max(result['probabilities'])}")
+
+
+def test_words_from_right_to_left_leave_the_number_alone(page: "Page") -> None:
+    page.get_by_label("Id of option 1").fill("مرحبا")
+    page.get_by_label("Description of option 1").fill("שלום")
+    settle(page)
+    assert page.get_by_label("Id of option 1").evaluate("field => getComputedStyle(field).direction") == "rtl"
+    place = """words => {
+      const [name, number] = [...words.childNodes].map(node => {
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        return range.getBoundingClientRect();
+      });
+      return number.left - name.right;
+    }"""
+    assert page.get_by_role("status").evaluate(place) >= -1
+
+
 def test_what_somebody_writes_stays_text(page: "Page") -> None:
     page.get_by_label("State", exact=True).fill(f"{MARKUP}<script>document.title='taken'</script>")
     page.get_by_label("Question").fill(MARKUP)

@@ -1,5 +1,7 @@
 // The form: the decision that it describes, and rows of options that can be added, moved and taken away.
 
+import { WrittenJson } from "./json.js";
+
 const $ = (id) => document.getElementById(id);
 const rows = () => [...$("options").children];
 
@@ -20,7 +22,7 @@ export function readRequest() {
 function readState() {
   if (!isJson()) return $("state").value;
   try {
-    return JSON.parse($("state").value);
+    return new WrittenJson($("state").value);
   } catch (error) {
     throw new Error(`the state is no JSON (${error.message}); change it, or say that it is text`);
   }
@@ -90,7 +92,7 @@ function newRow({ id, description = "" }) {
 
 function input(kind, value, placeholder) {
   const field = document.createElement("input");
-  Object.assign(field, { type: "text", className: kind, value, placeholder, spellcheck: false });
+  Object.assign(field, { type: "text", className: kind, value, placeholder, spellcheck: false, dir: "auto" });
   return field;
 }
 

@@ -1,6 +1,7 @@
 // The page's course: what is written is asked soon after, and only the latest answer is shown.
 
 import { connect, fill, mark, readRequest } from "./form.js";
+import { toJson } from "./json.js";
 import { showPrompt, showResult } from "./result.js";
 import { snippets } from "./snippets.js";
 
@@ -58,13 +59,15 @@ function become(state) {
 
 async function send(path, request, signal) {
   const headers = { "content-type": "application/json" };
-  const reply = await fetch(path, { method: "POST", headers, body: JSON.stringify(request), signal });
+  const reply = await fetch(path, { method: "POST", headers, body: toJson(request), signal });
   return reply.json();
 }
 
 function answered({ option_ids: ids, probabilities }) {
   const best = probabilities.indexOf(Math.max(...probabilities));
-  $("status").textContent = `${ids[best]}, ${(probabilities[best] * 100).toFixed(1)} %`;
+  const name = document.createElement("bdi"); // an id from right to left leaves the number alone
+  name.textContent = ids[best];
+  $("status").replaceChildren(name, `, ${(probabilities[best] * 100).toFixed(1)} %`);
   $("problem").hidden = true;
   mark(null);
   become("answered");

@@ -1,7 +1,9 @@
 // The same request for other hands: as its JSON, as Python, as a command line.
 
+import { toJson, WrittenJson } from "./json.js";
+
 export const snippets = {
-  json: (request) => JSON.stringify(request, null, 2),
+  json: (request) => toJson(request, 2),
 
   python({ decision: { state, question, options }, parameters }, url) {
     const described = options.map(({ id, description }) => `        ${python(id)}: ${python(description ?? null)},`);
@@ -26,19 +28,20 @@ export const snippets = {
     [
       `curl --silent --show-error ${url}/invocations \\`,
       "  --header 'content-type: application/json' \\",
-      `  --data-binary ${quoted(JSON.stringify(request))}`,
+      `  --data-binary ${quoted(toJson(request))}`,
     ].join("\n"),
 };
 
-/** A JSON value as Python writes it; JSON's strings are Python's too. */
+/** A value as Python writes it: numbers as they are, and strings too, once JSON's escapes are JavaScript's own. */
 function python(value) {
-  if (value === null) return "None";
-  if (typeof value === "boolean") return value ? "True" : "False";
-  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-  if (typeof value === "object")
-    return `{${Object.entries(value).map(([key, item]) => `${python(key)}: ${python(item)}`).join(", ")}}`;
-  return JSON.stringify(value);
+  const json = value instanceof WrittenJson ? value.text : JSON.stringify(value);
+  return json.replace(
+    /"(?:[^"\\]|\\.)*"|true|false|null/g,
+    (word) => PYTHON_WORDS[word] ?? JSON.stringify(JSON.parse(word)),
+  );
 }
+
+const PYTHON_WORDS = { true: "True", false: "False", null: "None" };
 
 /** One word for a POSIX shell, whatever is in it. */
 const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
