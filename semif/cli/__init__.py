@@ -9,8 +9,8 @@ from semif.cli.common import Failed, Interrupted
 from semif.errors import SemifError
 
 COMMANDS = (
-    "demo", "deploy", "decide", "ask", "submit", "batch", "evaluate", "status", "logs", "size", "diff",
-    "rollback", "destroy", "build", "env", "model", "image", "serve", "calibrate",
+    "demo", "serve", "deploy", "decide", "ask", "submit", "batch", "evaluate", "calibrate", "status", "logs",
+    "size", "diff", "rollback", "destroy", "build", "env", "model", "image",
 )  # fmt: skip
 """In the order of `semif --help`. The module of `decide` is `semif.cli.decide`."""
 
@@ -54,6 +54,7 @@ def main() -> None:
     \b
     Try it on this machine, with no account:
       semif demo
+      semif serve embedded --ui
     \b
     Deploy to AWS, then ask:
       semif deploy dev

@@ -15,6 +15,14 @@ from rich.text import Text
 from semif.progress import Progress
 
 
+class InOrder(click.Group):
+    """A group whose help lists its commands as one needs them, which is as they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Their names."""
+        return list(self.commands)
+
+
 class Failed(click.ClickException):
     """The operation failed: one message on stderr, exit status 1."""
 

@@ -8,7 +8,7 @@ import click
 from semif.account import check_account
 from semif.aws import Aws
 from semif.base_images import base_image
-from semif.cli.common import json_option, print_json
+from semif.cli.common import InOrder, json_option, print_json
 from semif.cli.options import environment_argument
 from semif.environment import environment_names, load_environment
 from semif.environment_schema import schema_text
@@ -17,7 +17,7 @@ from semif.resolved import resolved
 from semif.sizes import gib
 
 
-@click.group()
+@click.group(cls=InOrder)
 def command() -> None:
     """Check and show environment files.
 

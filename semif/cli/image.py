@@ -6,11 +6,11 @@ import click
 
 from semif.aws import Aws
 from semif.base_images import PIN_NAMES, base_images_file
-from semif.cli.common import json_option, print_json
+from semif.cli.common import InOrder, json_option, print_json
 from semif.image_pin import find_pin, find_regional_pin, pin_as_json, write_pin
 
 
-@click.group()
+@click.group(cls=InOrder)
 def command() -> None:
     """Pin the published llama.cpp containers that our image extends."""
 

@@ -4,14 +4,14 @@ from typing import get_args
 
 import click
 
-from semif.cli.common import json_option, print_json, progress_on_stderr
+from semif.cli.common import InOrder, json_option, print_json, progress_on_stderr
 from semif.model_pin import pin_model
 from semif.packaging.build import build_model
 from semif.presets import ModelFormat, load_preset, preset_names
 from semif_adapter.contract import Readout
 
 
-@click.group()
+@click.group(cls=InOrder)
 def command() -> None:
     """Pin models, and pack them into archives that SageMaker hosts."""
 
@@ -19,7 +19,14 @@ def command() -> None:
 @command.command("list")
 @json_option
 def list_models(as_json: bool) -> None:
-    """List the presets of models/."""
+    """List the presets of models/.
+
+    Shows their sizes, quantizations and descriptions; --json prints the files whole.
+
+    \b
+    Example:
+      semif model list
+    """
     presets = [load_preset(name) for name in preset_names()]
     if as_json:
         print_json({"presets": [preset.model_dump(mode="json") for preset in presets]})
@@ -54,6 +61,7 @@ def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) ->
     key is its manifest's SHA-256: where it exists, nothing is downloaded and nothing is uploaded.
 
     \b
+    Examples:
       semif model build embedded --output build/
       semif model build qwen3.5-4b --output s3://my-bucket/models
     """

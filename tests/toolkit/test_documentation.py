@@ -124,5 +124,23 @@ def test_every_page_is_found_from_the_readme() -> None:
     assert set(PAGES) <= found
 
 
+def commands(command: click.Command, path: str = "semif") -> Iterator[tuple[str, click.Command]]:
+    """The command and all below it, by what is typed."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            yield from commands(below, f"{path} {name}")
+
+
+def test_every_help_shows_whole_summaries_and_an_example() -> None:
+    for path, command in commands(main):
+        shown = command.get_help(click.Context(command, info_name=path, terminal_width=80))
+        assert "...\n" not in shown.partition("\nCommands:")[2] + "\n", path
+        if not isinstance(command, click.Group):
+            assert f"  {path}" in shown.partition("Example")[2], path
+
+
 def test_the_reference_is_what_the_types_say() -> None:
     assert PAGE.read_text() == reference(), "run `make reference`"

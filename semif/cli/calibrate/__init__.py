@@ -4,15 +4,17 @@ import click
 
 from semif.cli.calibrate.fit import fit
 from semif.cli.calibrate.thresholds import thresholds
+from semif.cli.common import InOrder
 
 
-@click.group()
+@click.group(cls=InOrder)
 def command() -> None:
-    """Make probabilities say what they are worth, and find where to act on them.
+    """Make probabilities honest, and find where to act on them.
 
     Both commands read run files: what `semif evaluate run` got for labelled tasks.
 
     \b
+    Examples (`make serve` in another terminal):
       semif evaluate run --url http://127.0.0.1:8080 examples/labelled.jsonl -o run.jsonl
       semif calibrate fit run.jsonl -o calibration.json
       semif calibrate thresholds run.jsonl --calibration calibration.json --coverage 0.5

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def fit(runs: tuple[Path, ...], output: Path, plot: Path | None, as_json: bool) -> None:
-    """Fit the temperature by which a model's logits become honest probabilities.
+    """Fit the temperature that makes a model's probabilities honest.
 
     A temperature divides the option logits before the softmax: the choice stays, its probability
     becomes what it is worth. RUN is what `semif evaluate run` wrote: answers of one model by one readout;

@@ -62,11 +62,11 @@ def thresholds(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Find the probability from which on an answer is accepted, and what that is worth.
+    """Find the probability from which on answers are accepted.
 
-    Answers below the threshold go to the policy's fallback, a person where it says nothing else. Give exactly
-    one of --precision, --coverage and --cost-of-error. RUN is what `semif evaluate run` wrote, best asked of
-    the endpoint as it will serve, calibrated if it will be.
+    It tells what that is worth, too. Answers below the threshold go to the policy's fallback, a person where
+    it says nothing else. Give exactly one of --precision, --coverage and --cost-of-error. RUN is what `semif
+    evaluate run` wrote, best asked of the endpoint as it will serve, calibrated if it will be.
 
     --precision counts as reached where the lower end of its 95 % interval is there. Where no threshold
     reaches what is wanted the command says so, writes nothing and exits with 1.

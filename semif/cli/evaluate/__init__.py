@@ -2,12 +2,13 @@
 
 import click
 
+from semif.cli.common import InOrder
 from semif.cli.evaluate.compare import compare
 from semif.cli.evaluate.report import report
 from semif.cli.evaluate.run import run
 
 
-@click.group()
+@click.group(cls=InOrder)
 def command() -> None:
     """Ask labelled tasks, and judge the answers.
 
