@@ -48,12 +48,10 @@ from semif.sizes import (
 )
 from semif.text_variables import VariableValue, with_defaults
 from semif.toml_file import read_toml
-from semif_adapter.settings import Settings
+from semif_adapter.settings import MOST_QUEUED_TOKENS, Settings
 
 DEADLINE_MARGIN_SECONDS = 5
 """The adapter gives a request up so long before SageMaker does, to say why; 55 of 60 seconds in realtime."""
-MOST_QUEUED_TOKENS = 16_777_216
-"""The highest value of the adapter's `max_queued_tokens`."""
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
 LOG_OF_SAGEMAKER = (
     "log_retention_days and the KMS key do not reach the endpoint's log: with a model from Hugging Face "

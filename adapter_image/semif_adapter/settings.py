@@ -18,6 +18,7 @@ PREFIX = "SEMIF_"
 TRANSFORM_VARIABLE = "SAGEMAKER_BATCH"
 """SageMaker sets it to true in the containers of transform jobs ("Custom Inference Code with Batch
 Transform" in its developer guide)."""
+MOST_QUEUED_TOKENS = 16_777_216
 SECRET = frozenset({"api_key"})
 """Settings whose value no message may show."""
 
@@ -72,7 +73,7 @@ class Settings(BaseModel):
     max_in_flight: Annotated[int, Field(ge=1, le=1024)] = Field(
         16, description="requests admitted at once, the running one included"
     )
-    max_queued_tokens: Annotated[int, Field(ge=256, le=16_777_216)] = Field(
+    max_queued_tokens: Annotated[int, Field(ge=256, le=MOST_QUEUED_TOKENS)] = Field(
         262_144, description="tokens that the admitted requests may have to compute together"
     )
     deadline_seconds: Annotated[float, Field(ge=1, le=3600)] = Field(
