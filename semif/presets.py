@@ -15,8 +15,6 @@ from semif_adapter.errors import StartupError
 from semif_adapter.manifest import Member, ModelManifest, PromptSpec
 from semif_adapter.prompt_version import prompt_version
 
-DEFAULT_PRESET = "qwen3.5-4b"
-
 ModelFormat = Literal["tar.gz", "prefix"]
 """How a preset's model is published: as an archive, which SageMaker unpacks, or as files, which it copies."""
 PresetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]

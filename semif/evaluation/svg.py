@@ -41,10 +41,9 @@ XLINK = "http://www.w3.org/1999/xlink"
 
 @dataclass(frozen=True)
 class Picture:
-    """An `svg` element, and in words what it shows."""
+    """An `svg` element, which says in words what it shows, and its title."""
 
     title: str
-    alt: str
     svg: str
 
 
@@ -55,7 +54,7 @@ def picture(title: str, alt: str, draw: Callable[[Figure], None], height_inches:
         figure = Figure((WIDTH_INCHES, height_inches), layout="constrained")
         draw(figure)
         figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
-    return Picture(title, alt, _for_a_page(written.getvalue(), title, alt))
+    return Picture(title, _for_a_page(written.getvalue(), title, alt))
 
 
 @contextmanager

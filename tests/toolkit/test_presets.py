@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from semif.errors import ProblemsError, SemifError
-from semif.presets import DEFAULT_PRESET, load_preset, preset_names
+from semif.presets import load_preset, preset_names
 from semif.project import project_root
 from semif_adapter.manifest import ModelManifest
 
@@ -34,7 +34,6 @@ def project(folder: Path, text: str = FILE) -> Path:
 def test_the_presets_of_the_project_all_read() -> None:
     presets = {name: load_preset(name) for name in preset_names()}
     assert set(presets) == {"embedded", "gemma-270m", "qwen3.5-0.8b", "qwen3.5-2b", "qwen3.5-4b"}
-    assert DEFAULT_PRESET in presets
     asked = {name: (preset.prompt.readout, preset.prompt.template) for name, preset in presets.items()}
     assert asked["qwen3.5-4b"] == asked["qwen3.5-2b"] == asked["qwen3.5-0.8b"] == ("letters", "chat")
     assert asked["embedded"] == ("text", "chat")
