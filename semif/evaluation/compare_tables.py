@@ -21,7 +21,7 @@ def comparison_tables(first: Run, second: Run, found: Comparison) -> tuple[Table
         _figures_table(found),
         *_families_table(found),
         _agreement_table(found),
-        differences_table(found),
+        _differences_table(found),
     )
 
 
@@ -56,7 +56,7 @@ def caveats(first: Run, second: Run, pairs: Pairs) -> tuple[str, ...]:
     return tuple(told)
 
 
-def differences_table(found: Comparison) -> Table:
+def _differences_table(found: Comparison) -> Table:
     """The tasks on which the two chose differently."""
     return Table(
         "Tasks on which A and B differ",

@@ -21,12 +21,12 @@ def report_page(run: Run, summary: Summary) -> str:
         tiles=tuple(_tiles(summary)),
         pictures=tuple(_pictures(run.records, summary)),
         tables=report_tables(header, summary),
-        lists=(wrong_table(summary),) if summary.wrong else (),
+        lists=(_wrong_table(summary),) if summary.wrong else (),
         command="semif evaluate report",
     )
 
 
-def wrong_table(summary: Summary) -> Table:
+def _wrong_table(summary: Summary) -> Table:
     """The tasks answered wrong, the most confident first."""
     return Table(
         "Tasks answered wrong",

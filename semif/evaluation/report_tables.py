@@ -28,7 +28,7 @@ def read_judged_run(path: Path) -> Run:
 
 def report_tables(header: Header, summary: Summary) -> tuple[Table, ...]:
     """Everything that a report tells, in the order of reading; what no reply told is left out."""
-    tables = [run_table(header, summary), answers_table(summary)]
+    tables = [_run_table(header, summary), _answers_table(summary)]
     tables += _group_tables(summary)
     if summary.client_seconds is not None:
         tables.append(_latency_table(summary))
@@ -47,7 +47,7 @@ def report_title(header: Header) -> str:
     return f"Evaluation of {Name(header.pins.model_name or header.target.name)}"
 
 
-def run_table(header: Header, summary: Summary) -> Table:
+def _run_table(header: Header, summary: Summary) -> Table:
     """Who was asked what, and how."""
     planned = planned_tasks(header)
     stopped = "" if summary.right.whole >= planned else f", of {planned:,}: the run is not complete"
@@ -88,7 +88,7 @@ def facts(header: Header) -> dict[str, str]:
     return {title: Name(text) for title, text in told.items() if text}
 
 
-def answers_table(summary: Summary) -> Table:
+def _answers_table(summary: Summary) -> Table:
     """Valid and right answers, and what guessing would get."""
     rows = [
         ("valid answers", of(summary.answered), percent(summary.answered.value), interval(summary.answered)),
