@@ -1,5 +1,6 @@
 """HTTP connections of our own: the user's proxy, addresses, and what went wrong in words."""
 
+import re
 import urllib.request
 
 import urllib3
@@ -33,8 +34,9 @@ def check_url(url: str) -> None:
     except urllib3.exceptions.LocationParseError:  # a port over 65535, a host with a space
         whole = more = False
     if not whole or more:
+        told = shown(re.sub(r"//.*@", "//…@", url.partition("?")[0]))  # no passwords, no keys in a query
         raise SemifError(
-            f"{shown(url)} cannot be asked: an address is http:// or https://, a host and maybe a port (1 to "
+            f"{told} cannot be asked: an address is http:// or https://, a host and maybe a port (1 to "
             "65535) and a path, as in http://127.0.0.1:8080"
         )
 
@@ -52,6 +54,8 @@ def what_happened(error: BaseException) -> str:
             words = f"cannot be reached over TLS: {str(error)[:200]}"
         case urllib3.exceptions.ResponseError():  # redirected without end
             words = f"cannot be reached: {error}"
+        case urllib3.exceptions.DecodeError():
+            words = "sends bytes that are not in the encoding it names"
         case _ if isinstance(error.__cause__, OSError) and error.__cause__.strerror:
             words = f"cannot be reached: {error.__cause__.strerror.lower()}"
         case urllib3.exceptions.TimeoutError():

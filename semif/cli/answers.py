@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from semif.client.errors import UnknownReplyError
 from semif.client.reply import Answer
 from semif_adapter.contract import Result, SharedTiming
 
@@ -16,13 +17,15 @@ BAR_CELLS = 24
 def show_answer(console: Console, body: bytes, answer: Answer) -> None:
     """Print every result of the reply under its question from the request `body`, and what they shared.
 
-    System One's answers are printed as they came.
+    System One's answers are printed as they came. Raises UnknownReplyError for a reply to something else.
     """
     request = json.loads(body)
     if "questions" in request:
         console.print_json(answer.raw.decode())
         return
     decisions = request["decisions"] if "decisions" in request else [request["decision"]]
+    if [decision["id"] for decision in decisions] != [result.id for result in answer.results]:
+        raise UnknownReplyError("the reply answers another request than this one; --json shows it")
     for decision, result in zip(decisions, answer.results, strict=True):
         console.print(f"[bold]{escape(result.id)}[/]: {escape(decision['question'])}")
         probabilities = dict(zip(result.option_ids, result.probabilities, strict=True))

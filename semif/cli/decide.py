@@ -10,7 +10,7 @@ from rich.console import Console
 
 from semif.cli.answers import show_answer
 from semif.cli.common import json_option
-from semif.cli.options import api_key, target_options
+from semif.cli.options import api_key, target_options, url_option
 from semif.cli.policy import Place, decide_under, further_places, one_decision, show_outcome
 from semif.client.client import DecisionClient
 from semif.client.request import request_body
@@ -25,7 +25,7 @@ from semif.target import open_target
 
 @click.command()
 @click.argument("arguments", metavar="[ENV] FILE", nargs=-1)
-@click.option("--url", metavar="URL", help="Ask the adapter at this address instead of an endpoint.")
+@url_option
 @click.option(
     "--policy",
     "policy_file",
@@ -58,8 +58,7 @@ def command(
 
     FILE holds a request as JSON, - reads it from standard input: a decision object, or
     {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
-    the System One API is answered too, its reply shown as JSON. SEMIF_API_KEY, if set, is sent to --url as
-    a bearer token.
+    the System One API is answered too, its reply shown as JSON.
 
     A request that meets overload, throttling or a broken connection is sent again, up to four times within
     a minute; standard error tells of it.
@@ -93,7 +92,7 @@ def command(
         further = further_places(policy, endpoints)
         for place in further.values():
             _refuse_others(place)
-        with opened(first) as client, ExitStack() as others:
+        with opened(first, api_key=api_key()) as client, ExitStack() as others:
             clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
             outcome = decide_under(policy, request, client, clients)
         if as_json:
@@ -101,7 +100,7 @@ def command(
         else:
             show_outcome(console, request, outcome)
         return
-    with opened(first) as client:
+    with opened(first, api_key=api_key()) as client:
         answer = client.ask(body)
     if as_json:
         click.echo(answer.raw)
@@ -109,9 +108,12 @@ def command(
         show_answer(console, body, answer)
 
 
-def _open_client(place: Place, *, on_this_machine: bool, profile: str | None) -> DecisionClient:
+def _open_client(
+    place: Place, *, on_this_machine: bool, profile: str | None, api_key: str | None = None
+) -> DecisionClient:
+    """The key is for the address of `--url` alone: other servers must not learn it."""
     if place.is_url:
-        return DecisionClient(url=place.name, api_key=api_key(), on_attempt=_tell_retry)
+        return DecisionClient(url=place.name, api_key=api_key, on_attempt=_tell_retry)
     target = open_target(place.name, on_this_machine=on_this_machine, profile=profile)
     return target.decision_client(_tell_retry)
 

@@ -28,6 +28,15 @@ def target_options(command: Command) -> Command:
     )
 
 
+def url_option(command: Command) -> Command:
+    """`--url`: a server instead of an endpoint. Its key is `api_key()`."""
+    return click.option(
+        "--url",
+        metavar="URL",
+        help="Ask the server at this address instead of an endpoint; SEMIF_API_KEY, if set, is its key.",
+    )(command)
+
+
 def api_key() -> str | None:
     """What `--url` is asked with: the adapter's own variable, since other users could read an argument."""
     return os.environ.get("SEMIF_API_KEY") or None

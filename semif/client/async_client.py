@@ -150,9 +150,9 @@ class AsyncDecisionClient:
         return await self._ask(lambda: as_written(body))
 
     async def close(self) -> None:
-        """Let the connections go. Requests that were sent end by themselves, nobody waits for them."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Let the connections go. What was sent is still answered, all else fails with ClosedClientError."""
         self._transport.close()
+        self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> "Self":
         return self
@@ -177,4 +177,5 @@ class AsyncDecisionClient:
             await self._clock.pause(seconds)
 
     async def _in_a_thread(self, work: Callable[[], Read]) -> Read:
+        self._transport.check_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -151,7 +151,7 @@ class DecisionClient:
         return self._ask(as_written(body))
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Let the connections go. What was sent is still answered, all else fails with ClosedClientError."""
         self._transport.close()
 
     def __enter__(self) -> "Self":
@@ -163,6 +163,7 @@ class DecisionClient:
         self.close()
 
     def _ask(self, request: Request[Read]) -> Read:
+        self._transport.check_open()
         return until_answered(
             lambda: request.read(self._transport.send(request.body)),
             retry=self._retry,

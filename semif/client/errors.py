@@ -89,5 +89,9 @@ class ContainerFaultError(DecisionError):
     """The container could not give an honest answer (500), or has a defect."""
 
 
+class ClosedClientError(DecisionError):
+    """The client was closed, or has asked in another process, whose connections it holds."""
+
+
 class UnknownReplyError(DecisionError):
     """The reply is not one of this version's: another version's adapter, or no adapter at all."""

@@ -19,6 +19,8 @@ from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBod
 from semif_adapter.systemone.types import FaultBody, InvalidRequestBody, SystemOneResponse
 
 _SHOWN_CHARACTERS = 200
+_ROUNDING = 1e-6
+"""How far a sum of probabilities, or a share, may be beside what it is: the wire has them unrounded."""
 
 Reply = DecisionResponse | DecisionsResponse | SystemOneResponse
 _REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
@@ -52,11 +54,31 @@ def read_answer(raw: bytes) -> Answer:
         ) from None
     match reply:
         case DecisionResponse():
-            return Answer((reply.result,), None, raw)
+            return Answer(_checked((reply.result,)), None, raw)
         case DecisionsResponse():
-            return Answer(reply.results, reply.timing, raw)
+            return Answer(_checked(reply.results), reply.timing, raw)
         case SystemOneResponse():
             return Answer((), None, raw)
+
+
+def _checked(results: tuple[Result, ...]) -> tuple[Result, ...]:
+    """The results, whose numbers are some: NaN compares with nothing, and would pass or fail by chance."""
+    for number, result in enumerate(results, 1):
+        options, probabilities, mass = len(result.option_ids), result.probabilities, result.allowed_token_mass
+        whole = (
+            len(probabilities) == len(result.option_logits) == options
+            and all(0 <= probability <= 1 for probability in probabilities)
+            and math.isclose(math.fsum(probabilities), 1, abs_tol=_ROUNDING)
+            and all(map(math.isfinite, result.option_logits))
+            and (mass is None or 0 <= mass <= 1 + _ROUNDING)
+        )
+        if not whole:
+            raise UnknownReplyError(
+                f"the numbers of result {number} are no answer: each option has a finite logit and a "
+                "probability, and these add up to 1; deploy the adapter of this checkout, or look at the "
+                "reply with curl"
+            )
+    return results
 
 
 def container_error(
@@ -67,6 +89,7 @@ def container_error(
     `retry_after_seconds` is a header's hint; the one in the body comes first.
     """
     said, code, path, hint = _read_error(raw)
+    said = "".join(character if character.isprintable() else "�" for character in said)
     hint = retry_after_seconds if hint is None else hint
     at = f" at {path}" if path and path not in said else ""
     again = f"; try again in {hint:g} s" if hint is not None else ""
@@ -94,7 +117,7 @@ def _error_type(status: int) -> type[DecisionError]:
         case _ if status >= 500:
             return ContainerFaultError
         case _:
-            return RequestRefusedError
+            return UnknownReplyError if status < 300 else RequestRefusedError
 
 
 def _read_error(raw: bytes) -> tuple[str, str | None, str | None, float | None]:

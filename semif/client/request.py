@@ -50,7 +50,7 @@ def one_decision(
     """The request for one decision. Raises RequestRefusedError for what the adapter would refuse."""
     document = {"decision": _decision(state, question, DECISION_ID)}
     body = _checked("decision", document, order_debiasing)
-    return Request(body, lambda raw: _results(raw, (question,))[0])
+    return Request(body, lambda raw: _results(raw, (question,), [document["decision"]])[0])
 
 
 def several_decisions(
@@ -58,11 +58,17 @@ def several_decisions(
 ) -> Request[tuple[DecisionResult[Choice_co], ...]]:
     """The request for several questions about one state. Raises as `one_decision`."""
     asked = tuple(questions)
+    for number, question in enumerate(asked, 1):
+        if not isinstance(question, Question):
+            raise RequestRefusedError(
+                f"question {number} is a {type(question).__name__}; give a list of semif.Question",
+                code="invalid_request",
+            )
     decisions = [
         _decision(state, question, f"{DECISION_ID}-{number}") for number, question in enumerate(asked, 1)
     ]
     body = _checked("decisions", {"decisions": decisions}, order_debiasing)
-    return Request(body, lambda raw: _results(raw, asked))
+    return Request(body, lambda raw: _results(raw, asked, decisions))
 
 
 def as_written(body: bytes) -> Request[Answer]:
@@ -132,8 +138,8 @@ def _json(document: dict[str, Any]) -> bytes:
             return json.dumps(document, separators=(",", ":")).encode()
     except RecursionError:
         problem = "it is nested too deeply"
-    except ValueError:
-        problem = "it holds itself"
+    except ValueError as error:  # json's, or Python's for a whole number of thousands of digits
+        problem = "it holds itself" if "Circular" in str(error) else "it holds a number of too many digits"
     except TypeError as error:  # "Object of type X is not JSON serializable": no value in it
         problem = str(error)
     raise RequestRefusedError(
@@ -152,10 +158,12 @@ def _check_size(body: bytes) -> None:
         )
 
 
-def _results(raw: bytes, questions: Sequence[Question[Choice_co]]) -> tuple[DecisionResult[Choice_co], ...]:
+def _results(
+    raw: bytes, questions: Sequence[Question[Choice_co]], decisions: Sequence[dict[str, Any]]
+) -> tuple[DecisionResult[Choice_co], ...]:
     found = read_answer(raw).results
-    asked = [tuple(option["id"] for option in question.wire_options) for question in questions]
-    if asked != [result.option_ids for result in found]:
+    asked = [(one["id"], tuple(option["id"] for option in one["options"])) for one in decisions]
+    if asked != [(result.id, result.option_ids) for result in found]:
         raise UnknownReplyError(
             "the reply answers another request than this one; is that address an adapter's?"
         )

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -21,12 +20,12 @@ class DecisionResult(Generic[Choice_co]):
     raw: Result
     """The wire's own result."""
 
-    @cached_property
+    @property
     def probabilities(self) -> Mapping[str, float]:
         """Probability of each option, 0 to 1; they add up to 1."""
         return MappingProxyType(dict(zip(self.raw.option_ids, self.raw.probabilities, strict=True)))
 
-    @cached_property
+    @property
     def option_logits(self) -> Mapping[str, float]:
         """What the softmax took for each option; see `Result.option_logits`."""
         return MappingProxyType(dict(zip(self.raw.option_ids, self.raw.option_logits, strict=True)))

@@ -1,11 +1,13 @@
 """Where a request goes: to an endpoint of SageMaker, or to an address. Which one is chosen here, once."""
 
+import os
 from typing import TYPE_CHECKING, Protocol
 
 import boto3
 
 from semif.aws import Aws, aws_errors
 from semif.client.endpoint import SAGEMAKERS_SECONDS, EndpointTransport, invoke_config
+from semif.client.errors import ClosedClientError
 from semif.client.url import UrlTransport
 from semif.errors import SemifError
 
@@ -28,6 +30,39 @@ class Transport(Protocol):
         ...
 
 
+class ClientTransport:
+    """A client's transport, until it is closed, and in the one process that has asked with it.
+
+    After a fork two processes would write to one connection, and read each other's answers.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._closed = False
+        self._process: int | None = None
+
+    def check_open(self) -> None:
+        """Raise ClosedClientError where nothing may be sent any more."""
+        if self._closed:
+            raise ClosedClientError("this client was closed; make another one, or close it later")
+        self._process = self._process or os.getpid()
+        if self._process != os.getpid():
+            raise ClosedClientError(
+                "this client has asked in another process, whose connections it holds; make one in each "
+                "process, after the fork"
+            )
+
+    def send(self, body: bytes) -> bytes:
+        """As `Transport.send`."""
+        self.check_open()
+        return self._transport.send(body)
+
+    def close(self) -> None:
+        """Let the connections go. What was sent is answered, nothing more is sent."""
+        self._closed = True
+        self._transport.close()
+
+
 def open_transport(
     endpoint: str | None,
     *,
@@ -38,7 +73,7 @@ def open_transport(
     session: boto3.Session | None,
     sagemaker_runtime: "SageMakerRuntimeClient | None",
     connections: int,
-) -> Transport:
+) -> ClientTransport:
     """The way to `endpoint`, or to the adapter at `url`.
 
     Raises SemifError where not exactly one of them is given, for settings of the other one, and for a
@@ -55,7 +90,7 @@ def open_transport(
             raise SemifError(
                 f"{' and '.join(given)} is of AWS, and url= asks an adapter directly; leave it out"
             )
-        return UrlTransport(url, api_key=api_key, connections=connections)
+        return ClientTransport(UrlTransport(url, api_key=api_key, connections=connections))
     assert endpoint is not None
     if api_key is not None:
         raise SemifError("api_key is for url=: an endpoint is asked with AWS credentials; leave it out")
@@ -63,14 +98,14 @@ def open_transport(
         if len(given) > 1:
             raise SemifError(f"sagemaker_runtime has its own {' and '.join(given[:-1])}; give one of them")
         _check(sagemaker_runtime)
-        return EndpointTransport(sagemaker_runtime, endpoint)
+        return ClientTransport(EndpointTransport(sagemaker_runtime, endpoint))
     if session is None:
         session = Aws.from_profile(region=region, profile=profile).session
     elif profile is not None:
         raise SemifError("session has its own profile; give one of them")
     with aws_errors():
         made = session.client("sagemaker-runtime", region_name=region, config=invoke_config(connections))
-    return EndpointTransport(made, endpoint, owned=True)
+    return ClientTransport(EndpointTransport(made, endpoint, owned=True))
 
 
 def _check(client: "SageMakerRuntimeClient") -> None:

@@ -3,11 +3,13 @@
 import io
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from semif.cli.answers import BAR_CELLS, bar, show_answer
+from semif.client.errors import UnknownReplyError
 from semif.client.reply import Answer
 from semif_adapter.contract import AppliedCalibration, DecisionResponse
 from tests.toolkit.calibration_runs import labelled
@@ -36,3 +38,11 @@ def test_a_calibrated_answer_says_so() -> None:
         console = Console(record=True, file=io.StringIO(), width=200)
         show_answer(console, request, Answer((result,), None, b""))
         assert told in console.export_text()
+
+
+def test_answers_to_another_request_are_not_shown_under_this_one() -> None:
+    request = json.dumps({"decision": {"id": "a", "question": "?"}}).encode()
+    other = DecisionResponse.model_validate_json(json.dumps(labelled("b", [1.0, 0.0], 0).raw)).result
+    for results in ((), (other,), (other, other)):
+        with pytest.raises(UnknownReplyError, match="the reply answers another request"):
+            show_answer(Console(file=io.StringIO()), request, Answer(results, None, b""))

@@ -1,6 +1,8 @@
 """Typed questions and answers, asked of a real adapter."""
 
+import copy
 import math
+import pickle
 import subprocess
 import sys
 from collections import OrderedDict
@@ -92,6 +94,7 @@ def test_the_numbers_are_the_wires(client: DecisionClient) -> None:
     assert result.model.name
     with pytest.raises(TypeError):
         result.probabilities["a"] = 1.0  # type: ignore[index]  # that is what is tested
+    assert pickle.loads(pickle.dumps(result)) == copy.deepcopy(result) == result
 
 
 @pytest.mark.parametrize(
@@ -162,6 +165,7 @@ STATES: dict[str, tuple[Any, str]] = {
     "bytes": (b"mauve", "type bytes is not JSON serializable"),
     "deep": (_deep(), "nested too deeply"),
     "round": (_round(), "it holds itself"),
+    "digits": ({"mauve": 10**5000}, "it holds a number of too many digits"),
     "65 levels": (
         [
             [

@@ -1,6 +1,9 @@
 """Many requests at once: from threads, and from an event loop; connections, cancelling, closing."""
 
 import asyncio
+import json
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from semif import AsyncDecisionClient, DecisionClient, Question, Retry
-from semif.client.errors import OverloadedError, RequestRefusedError
+from semif.client.errors import ClosedClientError, OverloadedError, RequestRefusedError
 from semif.client.retry import Attempt
 from tests.toolkit.fake_clock import FakeClock
 from tests.toolkit.sagemaker_stand_in import Reply, StandIn, adapter_error, model_error
@@ -44,7 +47,7 @@ def test_botocores_connections_are_used_again_too(
     for number in range(3):
         client.decide(f"state {number}", "q", YES_OR_NO)
     client.close()  # the runtime is another's
-    client.decide("state", "q", YES_OR_NO)
+    DecisionClient("demo", sagemaker_runtime=runtime).decide("state", "q", YES_OR_NO)
     assert len(answering.bodies) == 5
     assert answering.connections <= 1  # none where an earlier test left one open
 
@@ -123,14 +126,78 @@ def test_cancelling_between_attempts_sends_nothing_more(stand_in: StandIn) -> No
 def test_closing_does_not_wait_for_what_was_sent(stand_in: StandIn, adapter_url: str) -> None:
     async def run() -> None:
         stand_in.behind, stand_in.open = adapter_url, threading.Event()
-        async with AsyncDecisionClient(url=stand_in.url) as client:
-            task = asyncio.ensure_future(client.decide("s", "q", YES_OR_NO))
+        async with AsyncDecisionClient(url=stand_in.url, connections=1) as client:
+            sent = asyncio.ensure_future(client.decide("sent", "q", YES_OR_NO))
             await asyncio.to_thread(stand_in.arrived.acquire)
-        assert not task.done()
+            waiting = asyncio.ensure_future(client.decide("waiting", "q", YES_OR_NO))
+            await asyncio.sleep(0)
+        assert not sent.done()
         stand_in.open.set()
-        assert (await task).choice in {"yes", "no"}
+        assert (await sent).choice in {"yes", "no"}
+        with pytest.raises(ClosedClientError):
+            await waiting
+        assert len(stand_in.bodies) == 1
 
     asyncio.run(run())
+
+
+def test_a_closed_client_says_so(stand_in: StandIn, runtime: "SageMakerRuntimeClient") -> None:
+    async def ask_later() -> None:
+        async with AsyncDecisionClient(url=stand_in.url) as client:
+            pass
+        await client.close()  # again is no harm
+        await client.decide("s", "q", YES_OR_NO)
+
+    told: list[Attempt] = []
+    for client in (
+        DecisionClient(url=stand_in.url, on_attempt=told.append),
+        DecisionClient("demo", sagemaker_runtime=runtime, on_attempt=told.append),
+    ):
+        client.close()
+        client.close()
+        with pytest.raises(ClosedClientError, match="this client was closed") as caught:
+            client.decide("s", "q", YES_OR_NO)
+        assert caught.value.attempts == 0
+    with pytest.raises(ClosedClientError, match="this client was closed"):
+        asyncio.run(ask_later())
+    assert (stand_in.bodies, told) == ([], [])
+
+
+def test_a_client_closed_between_attempts_sends_nothing_more(stand_in: StandIn) -> None:
+    class Closing(FakeClock):
+        def sleep(self, seconds: float) -> None:
+            client.close()
+
+    stand_in.script = [BUSY]
+    client = DecisionClient(url=stand_in.url, clock=Closing())
+    with pytest.raises(ClosedClientError):
+        client.decide("s", "q", YES_OR_NO)
+    assert len(stand_in.bodies) == 1
+
+
+FORKING = """
+import os, sys
+from semif import DecisionClient
+from semif.client.errors import ClosedClientError
+
+used, unused = DecisionClient(url=sys.argv[1]), DecisionClient(url=sys.argv[1])
+used.decide("before", "q", ["yes", "no"])
+if (child := os.fork()) == 0:
+    unused.decide("child", "q", ["yes", "no"])
+    try:
+        used.decide("never", "q", ["yes", "no"])
+    except ClosedClientError as error:
+        os._exit(0 if "in each process" in str(error) else 2)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+used.decide("parent", "q", ["yes", "no"])
+"""
+
+
+def test_no_connection_is_shared_over_a_fork(answering: StandIn) -> None:
+    subprocess.run([sys.executable, "-c", FORKING, answering.url], check=True, timeout=120)
+    states = [json.loads(body)["decision"]["state"] for body in answering.bodies]
+    assert states == ["before", "child", "parent"]
 
 
 def test_an_event_loops_failures_and_retries_are_the_same(stand_in: StandIn, adapter_url: str) -> None:

@@ -1,6 +1,8 @@
 """How asking fails: through real botocore, and over HTTP to an address. Nothing waits: the clock is ours."""
 
+import gzip
 import json
+import math
 import pickle
 import threading
 from typing import TYPE_CHECKING
@@ -25,9 +27,10 @@ from semif.client.errors import (
 )
 from semif.client.retry import Attempt
 from semif.errors import SemifError
-from semif_adapter.contract import MAX_BODY_BYTES
+from semif_adapter.contract import MAX_BODY_BYTES, DecisionResponse
 from tests.serving import free_port
 from tests.toolkit.fake_clock import FakeClock
+from tests.toolkit.policies import answer
 from tests.toolkit.sagemaker_stand_in import (
     CUT_OFF,
     HANG_UP,
@@ -269,7 +272,7 @@ def test_a_client_of_botocores_that_repeats_or_hurries_is_refused(runtime: "Sage
         with pytest.raises(SemifError, match=r"repeats requests itself or waits 60 s or less; make it with"):
             DecisionClient("demo", sagemaker_runtime=session.client("sagemaker-runtime", config=config))
     with DecisionClient("demo", session=session) as made:
-        runtime_of_its_own = made._transport._client  # type: ignore[attr-defined]
+        runtime_of_its_own = made._transport._transport._client  # type: ignore[attr-defined]
         assert runtime_of_its_own.meta.config.retries["total_max_attempts"] == 1
 
 
@@ -301,6 +304,7 @@ def test_a_url_that_is_none_is_told_in_one_line(url: str) -> None:
     with pytest.raises(SemifError, match=r"cannot be asked: an address is http:// or https://") as caught:
         DecisionClient(url=url)
     assert "\n" not in str(caught.value)
+    assert "word" not in str(caught.value)
 
 
 def test_an_address_hints_by_header_where_its_body_does_not(stand_in: StandIn, adapter_url: str) -> None:
@@ -330,7 +334,14 @@ def test_an_address_that_nobody_listens_on_is_told_without_objects_and_numbers()
     ("reply", "kind", "message"),
     [
         (Reply(404, b"<!DOCTYPE html><h1>Not found</h1>"), RequestRefusedError, "answered 404: a web page"),
-        (Reply(307, b"", {"Location": "http://127.0.0.1:9/"}), RequestRefusedError, "answered 307: no text"),
+        (
+            Reply(307, b"", {"Location": "http://127.0.0.1:9/"}),
+            RequestRefusedError,
+            "answered 307 and sends on to 'http://127.0.0.1:9/', where nothing is sent",
+        ),
+        (Reply(202, b"later"), UnknownReplyError, "answered 202: later"),
+        (Reply(400, b'{"message": null}'), RequestRefusedError, 'answered 400: {"message": null}'),
+        (Reply(400, b"\x1b[31mred\x07"), RequestRefusedError, "answered 400: �[31mred�"),
         (Reply(200, b'{"result": {}}'), UnknownReplyError, "the reply is not one of this version's"),
         (Reply(200, b""), UnknownReplyError, "the reply is not one of this version's"),
         (Reply(200, b'{"error": "with status 200"}'), UnknownReplyError, "the reply is not one of this"),
@@ -344,6 +355,47 @@ def test_another_server_is_no_adapter(
     assert type(found) is kind
     assert message in str(found)
     assert len(stand_in.bodies) == 1
+
+
+IMPOSSIBLE: dict[str, dict[str, object]] = {
+    "another decision": {"id": "other"},
+    "other options": {"option_ids": ("shipping", "billing")},
+    "not a number": {"probabilities": (math.nan, 0.5)},
+    "over 1": {"probabilities": (2.0, -1.0)},
+    "no sum": {"probabilities": (0.5, 0.4)},
+    "too few probabilities": {"probabilities": (1.0,)},
+    "too few logits": {"option_logits": (1.0,)},
+    "no finite logit": {"option_logits": (1.0, math.inf)},
+    "no share": {"allowed_token_mass": 1.5},
+}
+
+
+@pytest.mark.parametrize("wrong", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_wrong_numbers_are_no_answer(stand_in: StandIn, wrong: dict[str, object]) -> None:
+    right = answer({"billing": 0.75, "shipping": 0.25}, mass=1.0, name="decision").raw.model_dump()
+    documents = [{"result": right}, {"result": right | wrong}]
+    stand_in.script = [Reply(200, json.dumps(document).encode()) for document in documents]
+    recorded = Recorded(url=stand_in.url)
+    assert recorded.decide() == "billing"
+    assert type(recorded.fail()) is UnknownReplyError
+
+
+def test_a_reply_that_trickles_is_given_up(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("semif.client.url.REPLY_SECONDS", 0)  # the test does not wait
+    stand_in.script = [Reply(200, b"x" * 200_000)]
+    found = Recorded(url=stand_in.url).fail()
+    assert type(found) is AnswerTimeoutError
+    assert str(found).endswith("took too long to answer, a few bytes at a time")
+
+
+def test_a_reply_is_read_in_the_encoding_it_names(stand_in: StandIn) -> None:
+    right = answer({"billing": 0.75, "shipping": 0.25}, name="decision").raw
+    body = DecisionResponse(result=right).model_dump_json().encode()
+    gzipped = {"Content-Encoding": "gzip"}
+    stand_in.script = [Reply(200, gzip.compress(body), gzipped), *[Reply(200, body, gzipped)] * 9]
+    recorded = Recorded(url=stand_in.url)
+    assert recorded.decide() == "billing"
+    assert "sends bytes that are not in the encoding it names" in str(recorded.fail())
 
 
 def test_no_proxy_stands_between_this_machine_and_itself(
@@ -382,6 +434,13 @@ def test_errors_survive_a_process_pool() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is OverloadedError
     assert (str(again), again.__dict__) == (str(error), error.__dict__)
+
+
+@pytest.mark.parametrize("key", ["", "tulip\n", "tulip tulip", "túlip→"])
+def test_a_key_that_no_header_holds_is_refused_untold(key: str) -> None:
+    with pytest.raises(SemifError, match="API key must be visible ASCII") as caught:
+        DecisionClient(url="http://127.0.0.1:9", api_key=key)
+    assert "lip" not in str(caught.value)
 
 
 def test_an_api_key_is_sent_and_told_nobody(stand_in: StandIn) -> None:

@@ -30,7 +30,7 @@ FAULT = Reply(500, adapter_error("engine_failed"))
 
 
 def says(*probabilities: float) -> Reply:
-    raw = answer(probabilities).raw
+    raw = answer(probabilities, name="R-1").raw
     return Reply(200, DecisionResponse(result=raw).model_dump_json().encode())
 
 
@@ -80,7 +80,7 @@ def test_endpoints_are_asked_until_one_is_good_enough(
 ) -> None:
     stand_in.script = list(script)
     made = policy(fallback=Fallback(endpoints=("large",)))
-    outcome = made.decide(client, STATE, QUESTION, Action, endpoints={"large": client})
+    outcome = made.decide(client, STATE, QUESTION, Action, endpoints={"large": client}, id="R-1")
     assert (outcome.option, outcome.decided_by) == (option, decided_by)
     assert [(reply.endpoint, _lack(reply)) for reply in outcome.answers] == told
     assert len(stand_in.bodies) == len(script)
@@ -90,7 +90,9 @@ def test_endpoints_are_asked_until_one_is_good_enough(
         async with AsyncDecisionClient(
             url=stand_in.url, retry=Retry(max_attempts=2), clock=FakeClock()
         ) as other:
-            return await made.decide_async(other, STATE, QUESTION, Action, endpoints={"large": other})
+            return await made.decide_async(
+                other, STATE, QUESTION, Action, endpoints={"large": other}, id="R-1"
+            )
 
     stand_in.script = list(script)
     assert asyncio.run(again()) == outcome
@@ -169,6 +171,19 @@ def test_the_command_shows_the_outcome(stand_in: StandIn, policy_file: Path) -> 
     status, output, _ = decide(*asked, str(EXAMPLES / "refund.json"), "--json")
     outcome = Outcome.model_validate_json(output)
     assert (status, outcome.option, len(outcome.answers)) == (0, None, 2)
+
+
+def test_the_key_goes_to_the_address_asked_and_to_no_other(
+    stand_in: StandIn, policy_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["--url", stand_in.url, "--endpoint", f"large={stand_in.url}", "--policy", str(policy_file)]
+    for value, sent in (("tulip", "Bearer tulip"), ("", None)):
+        monkeypatch.setenv("SEMIF_API_KEY", value)
+        stand_in.script = [UNSURE, SURE, UNSURE]
+        assert decide(*asked, str(EXAMPLES / "refund.json"))[0] == 0
+        assert decide("--url", stand_in.url, str(EXAMPLES / "refund.json"))[0] == 0
+        keys = [headers.get("Authorization") for headers in stand_in.headers[-3:]]
+        assert keys == [sent, None, sent]
 
 
 def test_the_command_asks_nobody_where_a_rule_decides(stand_in: StandIn) -> None:

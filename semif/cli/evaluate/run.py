@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from semif.cli.common import count_on_stderr, json_option
-from semif.cli.options import api_key, target_options
+from semif.cli.options import api_key, target_options, url_option
 from semif.client.errors import DecisionError
 from semif.evaluation.evaluate import evaluate
 from semif.evaluation.extra import need_evaluate_extra
@@ -27,7 +27,7 @@ from semif.target import open_target
     required=True,
     help="The run file; one that is there goes on.",
 )
-@click.option("--url", metavar="URL", help="Ask the server at this address instead of an endpoint.")
+@url_option
 @click.option(
     "--as",
     "form",
@@ -83,7 +83,7 @@ def run(
 
     A task is a line of JSON: a decision with "expected" beside it, or a row of JevBench. The server is an
     adapter (--as decision), any server of System One (system-one), or an OpenAI-style chat endpoint that
-    answers in words (chat). SEMIF_API_KEY, if set, is sent to --url as a bearer token.
+    answers in words (chat).
 
     \b
     Examples:
