@@ -239,12 +239,29 @@ class Environment(Table):
             *(memory_warnings(need) if (need := self.memory_need) is not None else [UNKNOWN_SIZE]),
             *([LOG_OF_SAGEMAKER] if self.preset is None else []),
             *(self._batch_warnings() if self.endpoint.mode == "batch" else []),
+            *(self._queue_warnings() if self.endpoint.mode == "async" else []),
             *volume_warnings(
                 self.endpoint.instance_types,
                 volume_size_gb=self.endpoint.volume_size_gb,
                 encrypted=self.encryption is not None,
             ),
         )
+
+    def _queue_warnings(self) -> Iterator[str]:
+        """Where the age of the oldest request sets off an alarm though all is well."""
+        if self.alarms is None:
+            return
+        age = f"alarms.backlog_age_seconds = {self.alarms.backlog_age_seconds}"
+        if self.alarms.backlog_age_seconds < self.async_.invocation_timeout_seconds:
+            yield (
+                f"{age}: a request may work for {self.async_.invocation_timeout_seconds} s "
+                "(async.invocation_timeout_seconds), and may count as long as it does; give more"
+            )
+        if self.min_instance_count == 0 and self.alarms.backlog_age_seconds < self.start_seconds:
+            yield (
+                f"{age}: the first request of an empty endpoint waits for an instance, whose start usually "
+                f"takes {self.start_seconds} s; give more"
+            )
 
     def _batch_warnings(self) -> Iterator[str]:
         if self.encryption is not None or "log_retention_days" in self.model_fields_set:

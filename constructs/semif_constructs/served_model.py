@@ -110,7 +110,7 @@ class ServedModel(Construct):
             assumed_by=iam.ServicePrincipal(
                 "sagemaker.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": account}}
             ),
-            description=f"hosts the endpoint {endpoint_name}",
+            description=f"runs the model of {endpoint_name}",
         )
 
     def _access_to_image_and_log(self, log: str, namespace: str, image_arn: str) -> iam.Policy:

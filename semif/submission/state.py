@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -129,8 +130,9 @@ class State:
         self._append([{"ended": record} for record in records], sync=True)
 
     def sync(self) -> None:
-        """Return when all is on disk."""
-        os.fsync(self._descriptor)
+        """Return when all is on disk. Raises SemifError, as all that writes, where it cannot be."""
+        with _named(self.path):
+            os.fsync(self._descriptor)
 
     def results(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
         """The records of ended lines, in the order of `numbers`."""
@@ -170,7 +172,8 @@ class State:
             return
         offset = os.lseek(self._descriptor, 0, os.SEEK_END)
         texts = [record_line(record) for record in records]
-        _write(self._descriptor, b"".join(texts))
+        with _named(self.path):
+            _write(self._descriptor, b"".join(texts))
         for record, text in zip(records, texts, strict=True):
             self.take_note(record, offset, len(text))
             offset += len(text)
@@ -231,8 +234,9 @@ def _opened(path: Path, descriptor: int, wanted: Header, numbers: Collection[int
                 ) from None
         offset += len(line)
     if state is None:
-        _write(descriptor, wanted.model_dump_json().encode() + b"\n")
-        os.fsync(descriptor)
+        with _named(path):
+            _write(descriptor, wanted.model_dump_json().encode() + b"\n")
+            os.fsync(descriptor)
         state = State(path, wanted, descriptor)
     return state
 
@@ -276,6 +280,18 @@ def _header(path: Path, line: bytes, wanted: Header) -> Header:
 
 def _no_state(path: Path) -> SemifError:
     return SemifError(f"{path} is not the state of a submission; move it away, or choose --output")
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say which file cannot be written: its disk may be full."""
+    try:
+        yield
+    except OSError as error:
+        raise SemifError(
+            f"cannot write {path}: {(error.strerror or str(error)).lower()}; what it holds is good, and the "
+            "same command goes on with it"
+        ) from error
 
 
 def _write(descriptor: int, content: bytes) -> None:

@@ -252,6 +252,29 @@ def test_a_line_whose_answer_cannot_come_any_more_is_sent_again(project: Path, t
 
 
 @pytest.mark.usefixtures("scripted")
+def test_a_line_that_was_sent_twice_is_answered_once(
+    local_aws: LocalAws, project: Path, tmp_path: Path
+) -> None:
+    file, state = tmp_path / "twice.jsonl", tmp_path / "twice.answers.jsonl.state"
+    file.write_text(scripted_line(result=1))
+    assert finished(submit(project, SCRIPTED, str(file)))[0] == 0
+    header, sending, accepted, _ = state.read_text().splitlines()
+    # As if nobody had known of the first time, which failed for lack of room.
+    state.write_text("\n".join([header, sending, ""]))
+    name = json.loads(accepted)["output"].rpartition("/")[2]
+    busy = {"error": {"code": "overloaded", "message": "no room"}, "retryable": True}
+    local_aws.s3.put_object(
+        Bucket=BUCKET,
+        Key=f"failures/{json.loads(header)['job']}/{name}-error.out",
+        Body=json.dumps(busy).encode(),
+    )
+    status, out, errors = finished(submit(project, SCRIPTED, str(file), "--json"))
+    assert status == 0, errors
+    told = json.loads(out)
+    assert (told["requests"], told["answered"], told["failed"], told["sent"]) == (1, 1, 0, 0)
+
+
+@pytest.mark.usefixtures("scripted")
 def test_what_was_in_the_queue_of_an_endpoint_that_is_gone_is_sent_again(
     local_aws: LocalAws, project: Path, tmp_path: Path
 ) -> None:

@@ -185,6 +185,26 @@ def test_what_is_refused(environment_of: EnvironmentOf, endpoint: str, adapter: 
     assert problem in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("rest", "warnings"),
+    [
+        ("[alarms]", []),
+        ("[alarms]\nbacklog_age_seconds = 300", ["a request may work for 900 s"]),
+        (
+            "[scaling]\nmin_instance_count = 0\nmax_instance_count = 2\n[alarms]\nbacklog_age_seconds = 300",
+            ["a request may work for 900 s", "waits for an instance, whose start usually takes"],
+        ),
+        ("[async]\ninvocation_timeout_seconds = 3600", []),
+    ],
+)
+def test_an_alarm_that_goes_off_while_all_is_well_is_warned_of(
+    environment_of: EnvironmentOf, rest: str, warnings: list[str]
+) -> None:
+    found = environment_of(GOOD.format(endpoint=ASYNC, adapter=rest)).warnings
+    assert len(found) == len(warnings)
+    assert all(wanted in told for wanted, told in zip(warnings, found, strict=True))
+
+
 def test_an_unknown_mode_is_one_problem(environment_of: EnvironmentOf) -> None:
     rest = "[async]\n[scaling]\nmin_instance_count = 0\nmax_instance_count = 2\nbacklog_per_instance = 9"
     with pytest.raises(ProblemsError) as caught:

@@ -1,6 +1,7 @@
 """What `semif submit` rests on: the file of requests, the state beside the output, SageMaker's answers."""
 
 import json
+import resource
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,24 @@ def test_a_state_is_for_one_command_and_one_submission(tmp_path: Path) -> None:
         assert path.read_text() == text
     path.write_text('{"schema')  # killed while it was begun
     state_of(path).close()
+
+
+def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    long = verdict.invalid(2, "x" * 100_000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with state_of(path) as state:
+        state.sending([(1, 1)])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+        try:
+            with pytest.raises(SemifError, match=r"cannot write \S+/state: file too large; what it holds is"):
+                state.end([long])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with state_of(path) as again:
+        assert (list(again.sent), again.ended) == ([1], {})
+        again.end([long])
+        assert list(again.results([2])) == [long]
 
 
 @pytest.mark.parametrize(
