@@ -36,6 +36,19 @@ def check_writable(target: Path) -> None:
     path.unlink()
 
 
+def make_folder_of(target: Path) -> None:
+    """The folder that `target` shall lie in. Raises SemifError where a file is in its way, OSError else."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise SemifError(f"{target.parent} is a file or lies in one, a folder is needed") from None
+
+
+def cannot_write(target: Path, error: OSError) -> SemifError:
+    """What the system says of writing `target`."""
+    return SemifError(f"cannot write {target}: {(error.strerror or str(error)).lower()}")
+
+
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
     """A new file that takes `target`'s place when the block ends well, and is gone when it does not.
@@ -56,7 +69,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
             path
         ):  # another file, which the block read
             raise
-        raise _cannot_write(target, error) from error
+        raise cannot_write(target, error) from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -67,14 +80,8 @@ def _beside(target: Path) -> tuple[int, Path]:
     try:
         if target.exists() and not target.is_file():
             raise SemifError(f"cannot write {target}: it is there, and is no file that could be replaced")
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder_of(target)
         handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except (FileExistsError, NotADirectoryError):
-        raise SemifError(f"{target.parent} is a file or lies in one, a folder is needed") from None
     except OSError as error:
-        raise _cannot_write(target, error) from error
+        raise cannot_write(target, error) from error
     return handle, Path(name)
-
-
-def _cannot_write(target: Path, error: OSError) -> SemifError:
-    return SemifError(f"cannot write {target}: {(error.strerror or str(error)).lower()}")

@@ -62,6 +62,7 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
     )
     seen: dict[tuple[str, ...], Path] = {}
     for run, record, result in answered:
+        logits = option_logits(run, record)
         _check_same(run, result, first)
         tasks = task_files(run)
         earlier = seen.setdefault((tasks, record.task, result.prompt_version), run.path)
@@ -71,8 +72,8 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
             LabelledLogits(
                 group=f"{tasks} {record.group or record.task}",
                 kind=record.kind,
-                logits=np.array(result.option_logits),
-                expected=result.option_ids.index(record.expected),
+                logits=logits,
+                expected=record.option_ids.index(record.expected),
             )
         )
     return found
@@ -90,14 +91,25 @@ def task_files(run: Run) -> str:
 
 
 def adapter_result(run: Run, record: Record) -> Result:
-    """The adapter's own result, which tells the prompt and the readout as well."""
+    """The adapter's own reply, which tells the model, the prompt and the readout."""
     try:
         return DecisionResponse.model_validate_json(json.dumps(record.raw)).result
     except ValidationError:
-        raise SemifError(
-            f"{run.path} holds answers without option logits (asked was a target of kind "
-            f"{run.header.target.kind}); run `semif evaluate run` on an adapter or an endpoint"
-        ) from None
+        raise _without_logits(run) from None
+
+
+def option_logits(run: Run, record: Record) -> Floats:
+    """What the softmax takes, shape (options,), in the order of the record's `option_ids`."""
+    if record.option_logits is None:
+        raise _without_logits(run)
+    return np.array(record.option_logits)
+
+
+def _without_logits(run: Run) -> SemifError:
+    return SemifError(
+        f"{run.path} holds answers without option logits (asked was a target of kind "
+        f"{run.header.target.kind}); run `semif evaluate run` on an adapter or an endpoint"
+    )
 
 
 def _check_same(run: Run, result: Result, first: Result) -> None:

@@ -30,6 +30,11 @@ FOLDS = 5
 _DIGITS = 4
 """Significant digits of a temperature: more would be noise."""
 
+_NOTHING = (
+    "the logits say nothing about which option is right, so that no temperature helps; take another model, "
+    "readout or prompt"
+)
+
 Answers = Sequence[LabelledLogits]
 Probabilities = list[Floats]
 
@@ -106,16 +111,15 @@ def _fit(answers: Answers) -> _Fit:
             f"{len(answers)} answered tasks in {len(set(groups))} groups are too few, needed are "
             f"{MIN_TASKS} in {FOLDS}"
         )
+    if all(np.ptp(answer.logits) == 0 for answer in answers):
+        raise SemifError(_NOTHING)
     if all(answer.logits[answer.expected] == answer.logits.max() for answer in answers):
         raise SemifError(
             "the right option is always ahead, so that no temperature is the best; take harder tasks"
         )
     temperature = fit_temperature(answers)
     if temperature >= MAX_TEMPERATURE * 0.99:
-        raise SemifError(
-            "the logits say nothing about which option is right, so that no temperature helps; take another "
-            "model, readout or prompt"
-        )
+        raise SemifError(_NOTHING)
     out_of_fold: Probabilities = [np.empty(0)] * len(answers)
     for train, test in folds(groups):
         without = fit_temperature([answers[place] for place in train])

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from semif.calibration.answers import adapter_result, read_asked, task_files
+from semif.calibration.answers import adapter_result, option_logits, read_asked, task_files
 from semif.calibration.thresholds import Judged
 from semif.errors import SemifError, shown
 from semif.evaluation.run_file import Record, Run
@@ -96,4 +94,4 @@ def _calibrated(run: Run, record: Record, calibration: LoadedCalibration) -> tup
             f"{run.path} holds answers of the model {result.model.sha256} and the prompt "
             f"{result.prompt_version}, {calibration.name} is not for these; fit it on such a run"
         )
-    return tuple(softmax(np.array(result.option_logits), applied.temperature).tolist())
+    return tuple(softmax(option_logits(run, record), applied.temperature).tolist())

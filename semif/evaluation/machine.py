@@ -38,10 +38,13 @@ def _cpu() -> str:
 
 
 def _commit() -> str:
-    """The commit, with a mark where files differ from it; "unknown" outside a checkout."""
+    """The commit, with a mark where files differ from it; "unknown" outside a checkout.
+
+    Without git's lock, which `git describe --dirty` takes: where the disk is full it would stay behind.
+    """
     try:
         found = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude", "*"],
+            ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
             cwd=project_root(),
             capture_output=True,
             text=True,
@@ -49,4 +52,5 @@ def _commit() -> str:
         )
     except (SemifError, OSError, subprocess.CalledProcessError):
         return "unknown"
-    return found.stdout.strip()
+    commit, *others = found.stdout.removeprefix("# branch.oid ").splitlines()
+    return commit[:12] + ("-dirty" if any(not line.startswith("#") for line in others) else "")

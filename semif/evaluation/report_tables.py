@@ -74,6 +74,8 @@ def facts(header: Header) -> dict[str, str]:
         "as": TARGETS[header.target.kind],
         "model": pins.model_name,
         "model file, SHA-256": pins.model.sha256 if pins.model else None,
+        "prompt": pins.prompt_version,
+        "calibration, SHA-256": pins.calibration,
         "model data": pins.model_data,
         "image": pins.image,
         "tasks": ", ".join(f"{tasks.name} ({tasks.sha256[:12]}…)" for tasks in header.tasks),

@@ -4,6 +4,7 @@ The first line is the header, each further line one answer, written as it comes:
 valid file. A last line without its end is an answer whose writing was cut off; it counts as not given.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -43,6 +44,10 @@ class Pins(WireModel):
     model_name: str | None = None
     model: ModelInfo | None = None
     """Of the adapter's replies."""
+    prompt_version: str | None = None
+    """Of the adapter's replies in the decision form."""
+    calibration: str | None = None
+    """SHA-256 of the file by which the replies' probabilities are calibrated; None where they are not."""
     image: str | None = None
     """`repo@sha256:...` of the environment's lock."""
     model_data: str | None = None
@@ -199,6 +204,13 @@ def read_run(path: Path) -> Run:
     if problems:
         raise ProblemsError(path, problems, told=MAX_TOLD)
     return Run(path, header, tuple(records))
+
+
+def keep_runs(runs: Sequence[Path], *outputs: Path | None) -> None:
+    """A run may have taken hours: raises SemifError where something else would be written over it."""
+    for output in outputs:
+        if output is not None and any(output.resolve() == run.resolve() for run in runs):
+            raise SemifError(f"{output} is the run itself: name another file to write")
 
 
 def _first(error: ValidationError) -> str:

@@ -3,11 +3,12 @@
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
-from semif.errors import ProblemsError, SemifError
+from semif.errors import ProblemsError, SemifError, shown
 from semif.evaluation.run_file import Header, Record, Run, header_line, read_run, record_line
+from semif.files import cannot_write, make_folder_of
 
 _BEGINNING = len('{"schema":')
 """A file without a whole line is taken for a header cut off if it begins as one."""
@@ -16,15 +17,15 @@ _BEGINNING = len('{"schema":')
 class RunWriter:
     """A run file that is being written. Use `open_run`."""
 
-    def __init__(self, file: BinaryIO, earlier: tuple[Record, ...]) -> None:
+    def __init__(self, path: Path, file: FileIO, earlier: tuple[Record, ...]) -> None:
+        self._path = path
         self._file = file
         self.earlier = earlier
         """The answers that the file had before."""
 
     def append(self, record: Record) -> None:
-        """Write an answer, so that it is there if the process ends now."""
-        self._file.write(record_line(record).encode())
-        self._file.flush()
+        """Write an answer, so that it is there if the process ends now. Raises SemifError where it cannot."""
+        _write(self._path, self._file, record_line(record))
 
 
 @contextmanager
@@ -34,8 +35,9 @@ def open_run(path: Path, header: Header) -> Iterator[RunWriter]:
     A last line that was cut off is taken away. Raises SemifError where another process writes it or it is no
     run file, ProblemsError where its run is another one than `header` says.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
+    make_folder_of(path)
+    # Without a buffer: what a full disk did not take would fail once more when the file is closed.
+    with path.open("a+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -43,26 +45,35 @@ def open_run(path: Path, header: Header) -> Iterator[RunWriter]:
         file.seek(0)
         content = file.read()
         whole = content.rfind(b"\n") + 1
-        first = header_line(header).encode()
+        first = header_line(header)
         earlier: tuple[Record, ...] = ()
         if whole:
             run = read_run(path)
             _check_same(run, header)
             earlier = run.records
-        elif content[:_BEGINNING] != first[: min(_BEGINNING, len(content))]:
+        elif content[:_BEGINNING] != first.encode()[: min(_BEGINNING, len(content))]:
             raise SemifError(f"{path} is there and is no run file; give another file")
         file.truncate(whole)
         if not whole:
-            file.write(first)
-            file.flush()
-        yield RunWriter(file, earlier)
+            _write(path, file, first)
+        yield RunWriter(path, file, earlier)
+
+
+def _write(path: Path, file: FileIO, line: str) -> None:
+    left = line.encode()
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def _check_same(run: Run, header: Header) -> None:
+    earlier = _identity(run.header)
     told = [
-        f"{name} is not what this run has; give another file, or ask as before"
+        f"{name} was {_shown(earlier[name])} and is {_shown(value)} now; give another file, or ask as before"
         for name, value in _identity(header).items()
-        if value != _identity(run.header)[name]
+        if value != earlier[name]
     ]
     if told:
         raise ProblemsError(run.path, told)
@@ -72,9 +83,19 @@ def _identity(header: Header) -> dict[str, object]:
     """What makes two runs the same one; file names, machine and start may be others."""
     pins, model = header.pins, header.pins.model
     return {
-        "tasks": [file.sha256 for file in header.tasks],
-        "target": header.target,
-        "model": (pins.model_name, model and model.sha256, pins.model_data),
+        "tasks, by SHA-256,": " ".join(file.sha256 for file in header.tasks),
+        "target": f"{header.target.kind} {header.target.name}",
+        "model": pins.model_name,
+        "model file, by SHA-256,": model and model.sha256,
+        "model data": pins.model_data,
+        "llama.cpp": model and model.llama_cpp_build,
+        "mode": model and model.mode,
+        "prompt": pins.prompt_version,
+        "calibration, by SHA-256,": pins.calibration,
         "image": pins.image,
         **dict(header.asking),
     }
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else shown(value) if isinstance(value, str) else str(value)

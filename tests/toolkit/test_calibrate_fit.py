@@ -152,6 +152,8 @@ def test_tasks_as_written_count_once_and_unanswered_ones_not(tmp_path: Path) -> 
             [*drawn(60, 2.0), labelled("x", [1.0, 0.0], 0, prompt_version="chat-letters-state-first-2")],
             "answers by the readout letters, others are by text",
         ),
+        ([labelled(f"t{n}", [2.0, 2.0], 0) for n in range(60)], "logits say nothing"),
+        ([one.model_copy(update={"option_logits": None}) for one in drawn(60, 2.0)], "without option logits"),
         ([one.model_copy(update={"raw": {}}) for one in drawn(60, 2.0)], "without option logits"),
         ([unanswered("t", "failed", "timeout")], "no task of .* was answered"),
     ],
@@ -172,6 +174,26 @@ def test_one_run_does_not_count_twice(tmp_path: Path) -> None:
     )
     other = write_run(tmp_path / "other.jsonl", list(drawn(60, 2.0)), told=told)
     assert calibrate([run, other]).calibration.data_sha256 == ("0" * 64, "1" * 64)
+
+
+def test_a_run_that_was_edited_leaves_its_figures_to_its_records(tmp_path: Path) -> None:
+    """The reply is kept beside them and may say anything; only who answered is taken from it."""
+    records = list(drawn(60, 2.0))
+    raw = json.loads(json.dumps(records[3].raw))
+    raw["result"] |= {"option_ids": ["other"], "option_logits": [1.0]}
+    odd = [*records[:3], records[3].model_copy(update={"raw": raw}), *records[4:]]
+    plain = calibrate([write_run(tmp_path / "run.jsonl", records)])
+    assert calibrate([write_run(tmp_path / "odd.jsonl", odd)]).calibration == plain.calibration
+
+
+@pytest.mark.parametrize("over", ["-o", "--plot"])
+def test_no_calibration_is_written_over_its_run(tmp_path: Path, over: str) -> None:
+    run = write_run(tmp_path / "run.jsonl", list(drawn(60, 2.0)))
+    before = run.read_bytes()
+    done = semif(run, "-o", tmp_path / "c.json", over, run)
+    assert (done.exit_code, run.read_bytes()) == (1, before)
+    assert f"{run} is the run itself" in done.stderr
+    assert list(tmp_path.iterdir()) == [run]
 
 
 def semif(*arguments: Any) -> Any:

@@ -30,6 +30,7 @@ from semif.evaluation.tasks import read_task_sets
 from semif.project import project_root
 from tests.serving import SEMIF
 from tests.toolkit.running import running
+from tests.toolkit.small_disk import small_disk
 
 LABELLED = project_root() / "examples" / "labelled.jsonl"
 
@@ -281,6 +282,32 @@ def test_a_server_that_goes_away_stops_the_run_and_keeps_it(tmp_path: Path) -> N
         asked(hangs_up, tasks, output)
     assert len(read_run(output).records) == 1
     assert len(asked(says_yes, tasks, output)) == 3
+
+
+def test_a_full_disk_stops_the_run_and_keeps_it(tmp_path: Path) -> None:
+    tasks, output = nouls(tmp_path / "tasks.jsonl", 8), tmp_path / "run.jsonl"
+    with running(StandIn(says_yes)) as server:
+        arguments = ("--url", server.url, "--as", "system-one", tasks, "-o", output)
+        with small_disk(2000):
+            status, said = evaluate(*arguments)
+        assert (status, said.splitlines()[-1]) == (1, f"semif: cannot write {output}: file too large")
+        assert output.stat().st_size == 2000
+        assert 0 < len(read_run(output).records) < 8
+        assert evaluate(*arguments)[0] == 0
+    assert [record.task for record in read_run(output).records] == [f"t{number}" for number in range(8)]
+
+
+def test_a_run_without_a_valid_answer_fails(tmp_path: Path) -> None:
+    def script(number: int, path: str, document: Any) -> tuple[int, bytes]:
+        return (500, b"broken") if number else says_yes(number, path, document)
+
+    output = tmp_path / "run.jsonl"
+    with running(StandIn(script)) as server:
+        status, said = evaluate(
+            "--url", server.url, "--as", "system-one", nouls(tmp_path / "tasks.jsonl", 2), "-o", output
+        )
+    assert (status, len(read_run(output).records)) == (1, 2)
+    assert said.endswith(f"semif: no task got a valid answer; {output} has what came instead\n")
 
 
 def test_an_arrival_is_counted_from_when_it_was_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

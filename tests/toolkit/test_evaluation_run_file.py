@@ -102,9 +102,11 @@ def test_any_cut_leaves_a_file_that_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"tasks": (TaskFile(name="tasks.jsonl", sha256="1" * 64, count=3),)}, "tasks"),
+        ({"tasks": (TaskFile(name="tasks.jsonl", sha256="1" * 64, count=3),)}, "tasks,"),
         ({"target": Target(kind="chat", name="http://127.0.0.1:8080")}, "target"),
         ({"pins": Pins(model_name="another")}, "model"),
+        ({"pins": Pins(model_name="embedded", prompt_version="chat-text-state-first-2")}, "prompt"),
+        ({"pins": Pins(model_name="embedded", calibration="c" * 64)}, "calibration,"),
         ({"asking": Asking(rate=2.0)}, "rate"),
         ({"asking": Asking(orders=2)}, "orders"),
     ],

@@ -10,6 +10,7 @@ import click
 from semif.cli.calibrate.options import run_files, tell_left_out
 from semif.cli.common import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
+from semif.evaluation.run_file import keep_runs
 from semif.files import write_whole
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def fit(runs: tuple[Path, ...], output: Path, plot: Path | None, as_json: bool) 
     need_evaluate_extra()
     from semif.calibration.calibrate import calibrate  # noqa: PLC0415 - SciPy takes its time to load
 
+    keep_runs(runs, output, plot)
     done = calibrate(runs)
     if plot is not None:
         from semif.calibration.plot import write_reliability_plot  # noqa: PLC0415 - Matplotlib too

@@ -8,6 +8,7 @@ import click
 from semif.cli.common import count_on_stderr, json_option
 from semif.cli.options import api_key, target_options, url_option
 from semif.client.errors import DecisionError
+from semif.errors import SemifError
 from semif.evaluation.evaluate import evaluate
 from semif.evaluation.extra import need_evaluate_extra
 from semif.evaluation.forms.chat import MAX_TOKENS
@@ -80,6 +81,7 @@ def run(
 
     Asks the endpoint of ENV, or the server at --url, every task of the files TASKS, writes each answer to the
     run file as it comes, and prints the report in the end. Ctrl-C stops it; the same command goes on there.
+    Exits with 1 where it cannot go on, and where no task got a valid answer.
 
     A task is a line of JSON: a decision with "expected" beside it, or a row of JevBench. The server is an
     adapter (--as decision), any server of System One (system-one), or an OpenAI-style chat endpoint that
@@ -121,4 +123,6 @@ def run(
             raise
     from semif.cli.evaluate.telling import tell_report  # noqa: PLC0415 - heavy, and an extra
 
-    tell_report(output, html=None, markdown_file=None, as_json=as_json)
+    summary = tell_report(output, html=None, markdown_file=None, as_json=as_json)
+    if not summary.answered.part:
+        raise SemifError(f"no task got a valid answer; {output} has what came instead")

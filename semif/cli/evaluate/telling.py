@@ -8,21 +8,21 @@ import click
 from rich.console import Console
 
 from semif.cli.common import print_json
-from semif.errors import SemifError
 from semif.evaluation.compare import compare, pair
 from semif.evaluation.compare_tables import caveats, comparison_tables, verdict
 from semif.evaluation.report_tables import read_judged_run, report_tables
-from semif.evaluation.summary import summarise
+from semif.evaluation.run_file import keep_runs
+from semif.evaluation.summary import Summary, summarise
 from semif.evaluation.tables import Table, markdown, print_tables
 from semif.files import write_whole
 
 
-def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool) -> None:
-    """The figures of one run. Raises SemifError where it cannot be read or holds nothing to judge."""
+def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool) -> Summary:
+    """Print the figures of one run. Raises SemifError where it cannot be read or holds nothing to judge."""
     run = read_judged_run(path)
     summary = summarise(run.records)
     tables = report_tables(run.header, summary)
-    _keep((path,), html, markdown_file)
+    keep_runs((path,), html, markdown_file)
     if html is not None:
         from semif.evaluation.report_page import report_page  # noqa: PLC0415 - matplotlib, for the page alone
 
@@ -33,6 +33,7 @@ def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as
         print_json({"run": run.header.model_dump(mode="json", by_alias=True), "summary": asdict(summary)})
     else:
         print_tables(Console(), tables)
+    return summary
 
 
 def tell_comparison(
@@ -44,7 +45,7 @@ def tell_comparison(
     found = compare(pairs)
     tables = comparison_tables(a, b, found)
     told = (verdict(found), *caveats(a, b, pairs))
-    _keep((first, second), html, markdown_file)
+    keep_runs((first, second), html, markdown_file)
     if html is not None:
         from semif.evaluation.compare_page import comparison_page  # noqa: PLC0415 - matplotlib, for the page alone
 
@@ -74,13 +75,6 @@ def tell_comparison(
 
 def _document(title: str, lead: Sequence[str], tables: Sequence[Table]) -> str:
     return "\n\n".join((f"# {title}", *lead, markdown(tables)))
-
-
-def _keep(runs: Sequence[Path], *outputs: Path | None) -> None:
-    """A run may have taken hours: no report is written over it."""
-    for output in outputs:
-        if output is not None and any(output.resolve() == run.resolve() for run in runs):
-            raise SemifError(f"{output} is the run itself: name another file for the report")
 
 
 def _write(path: Path, text: str) -> None:

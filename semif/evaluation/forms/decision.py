@@ -44,9 +44,14 @@ class DecisionForm:
         )
 
     def pins(self, reply: bytes) -> Pins:
-        """The result's `model`."""
+        """The result's model, prompt and calibration."""
         try:
-            model = DecisionResponse.model_validate_json(reply).result.model
+            result = DecisionResponse.model_validate_json(reply).result
         except ValidationError:
             return Pins()
-        return Pins(model_name=model.name, model=model)
+        return Pins(
+            model_name=result.model.name,
+            model=result.model,
+            prompt_version=result.prompt_version,
+            calibration=result.calibration.sha256 if result.calibration else None,
+        )

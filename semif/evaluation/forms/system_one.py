@@ -55,8 +55,16 @@ class SystemOneForm:
         )
 
     def pins(self, reply: bytes) -> Pins:
-        """The name of the model that answered."""
-        return Pins(model_name=model_name(reply))
+        """The name of the model that answered, and the calibration if it tells one."""
+        return Pins(model_name=model_name(reply), calibration=_calibration(reply))
+
+
+def _calibration(reply: bytes) -> str | None:
+    try:
+        sha256 = read_reply(reply)["answers"]["task"]["x_calibration"]["sha256"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return sha256 if isinstance(sha256, str) else None
 
 
 def _probabilities(answer: dict[str, Any]) -> dict[str, Any]:
