@@ -82,7 +82,7 @@ function newRow({ id, description = "" }) {
   const row = document.createElement("li");
   row.append(
     input("id", id, "id"),
-    input("description", description, "description, which the model reads"),
+    input("description", description, "description for the model"),
     button("up", "↑"),
     button("down", "↓"),
     button("remove", "×"),

@@ -71,7 +71,7 @@ export function showPrompt({ parts, answers, readout, version, sha256 }, result)
       const part = element("div");
       part.className = `part ${name}`;
       const listed = name === "schema" && readout === "letters" ? " and options" : "";
-      part.append(element("h3", `${PARTS[name]}${listed}, ${tokens} tokens`), element("pre", text));
+      part.append(element("h3", `${PARTS[name]}${listed}, ${tokens} ${tokens === 1 ? "token" : "tokens"}`), element("pre", text));
       return part;
     }),
     scored(readout, answers),
