@@ -71,7 +71,7 @@ def main() -> None:
         with DecisionClient(given.endpoint, url=given.url) as client, given.audit.open("a") as audit:
             for request in requests:
                 print(f"{request['id']}: {handle(request, client, policy, audit)}")
-    except (SemifError, OSError) as error:
+    except (SemifError, OSError, ValueError) as error:  # a line that is no JSON is a ValueError
         sys.exit(str(error))
 
 

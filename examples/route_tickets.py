@@ -16,6 +16,7 @@ from typing import Literal
 
 from semif import DecisionClient, DecisionError, Question
 from semif.client.errors import RequestRefusedError
+from semif.errors import SemifError
 
 EXAMPLES = (
     "My card was charged twice for the same order.",
@@ -77,11 +78,14 @@ def main() -> None:
     parser.add_argument("--margin", type=float, default=0.1, help="how far the choice must be ahead (0 to 1)")
     given = parser.parse_args()
     tickets: Iterable[str] = EXAMPLES if sys.stdin.isatty() else filter(None, map(str.strip, sys.stdin))
-    with DecisionClient(given.endpoint, url=given.url) as client:
-        for ticket in tickets:
-            found = route(client, ticket, least_margin=given.margin)
-            team = "a person" if found.team is None else found.team.value
-            print(f"{team:<10} {found.urgency:<9} {ticket}  ({found.reason})")
+    try:
+        with DecisionClient(given.endpoint, url=given.url) as client:
+            for ticket in tickets:
+                found = route(client, ticket, least_margin=given.margin)
+                team = "a person" if found.team is None else found.team.value
+                print(f"{team:<10} {found.urgency:<9} {ticket}  ({found.reason})")
+    except SemifError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

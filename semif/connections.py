@@ -2,6 +2,8 @@
 
 import re
 import urllib.request
+from typing import Any
+from urllib.parse import unquote
 
 import urllib3
 
@@ -15,14 +17,29 @@ def open_pool(
 ) -> urllib3.PoolManager:
     """Connections towards `url`, `connections` of which are kept.
 
-    They go through the proxy that the system names for it; to this machine, never.
+    They go through the proxy that the system names for it; to this machine, never. Raises SemifError for a
+    proxy that is none.
     """
     parsed = urllib3.util.parse_url(url)
     host = parsed.host or ""
     proxy = urllib.request.getproxies().get(parsed.scheme or "https")
     if proxy and host not in LOOPBACK and not urllib.request.proxy_bypass(host):
-        return urllib3.ProxyManager(proxy, timeout=timeout, retries=retries, maxsize=connections)
+        return _through(proxy, timeout=timeout, retries=retries, maxsize=connections)
     return urllib3.PoolManager(timeout=timeout, retries=retries, maxsize=connections)
+
+
+def _through(proxy: str, **settings: Any) -> urllib3.ProxyManager:
+    """Connections through `proxy`, which may be written without http:// and with a name and password."""
+    url = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        auth = urllib3.util.parse_url(url).auth
+        headers = urllib3.make_headers(proxy_basic_auth=unquote(auth)) if auth else None
+        return urllib3.ProxyManager(url, proxy_headers=headers, **settings)
+    except (urllib3.exceptions.HTTPError, ValueError):  # not the value: a password may be in it
+        raise SemifError(
+            "the proxy of this machine's settings (http_proxy, https_proxy, all_proxy) cannot be used; it is "
+            "http:// or https://, a host and a port"
+        ) from None
 
 
 def check_url(url: str) -> None:

@@ -100,3 +100,9 @@ def shown(value: object) -> str:
     """`value` as an error message may quote it: its repr, cut where it is long."""
     text = repr(value)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text)} characters)"
+
+
+def printable(text: str) -> str:
+    """Foreign text as one line that a terminal may show: a replacement character for what would steer it."""
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)

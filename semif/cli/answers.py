@@ -9,6 +9,7 @@ from rich.table import Table
 
 from semif.client.errors import UnknownReplyError
 from semif.client.reply import Answer
+from semif.errors import printable
 from semif_adapter.contract import Result, SharedTiming
 
 BAR_CELLS = 24
@@ -27,10 +28,10 @@ def show_answer(console: Console, body: bytes, answer: Answer) -> None:
     if [decision["id"] for decision in decisions] != [result.id for result in answer.results]:
         raise UnknownReplyError("the reply answers another request than this one; --json shows it")
     for decision, result in zip(decisions, answer.results, strict=True):
-        console.print(f"[bold]{escape(result.id)}[/]: {escape(decision['question'])}")
+        console.print(f"[bold]{escape(printable(result.id))}[/]: {escape(printable(decision['question']))}")
         probabilities = dict(zip(result.option_ids, result.probabilities, strict=True))
         console.print(bars(probabilities, blocks="utf" in console.encoding.lower()))
-        console.print(f"  [dim]{escape(_facts(result))}[/]", soft_wrap=True)
+        console.print(f"  [dim]{escape(printable(_facts(result)))}[/]", soft_wrap=True)
     if answer.timing is not None:
         console.print(f"  [dim]{_shared(answer.timing)}[/]", soft_wrap=True)
 
@@ -43,7 +44,7 @@ def bars(probabilities: Mapping[str, float], *, blocks: bool) -> Table:
         style = "bold green" if probability == best else ""
         table.add_row(
             " ",
-            escape(option),
+            escape(printable(option)),
             f"[{style or 'default'}]{bar(probability, blocks=blocks)}[/]",
             f"{probability * 100:5.1f} %",
             style=style,

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from semif.cli.answers import bars
 from semif.client.client import DecisionClient
-from semif.errors import SemifError
+from semif.errors import SemifError, printable
 from semif.policy import Answer, Outcome, Policy
 from semif_adapter.contract import DecisionRequest
 from semif_adapter.errors import InvalidRequestError
@@ -71,9 +71,13 @@ def decide_under(
 
 def show_outcome(console: Console, request: DecisionRequest, outcome: Outcome) -> None:
     """Print what each model said, the outcome, and the reason."""
-    console.print(f"[bold]{escape(request.decision.id)}[/]: {escape(request.decision.question)}")
+    console.print(
+        f"[bold]{escape(printable(request.decision.id))}[/]: {escape(printable(request.decision.question))}"
+    )
     for answer in outcome.answers:
         if isinstance(answer, Answer):
             console.print(bars(answer.probabilities, blocks="utf" in console.encoding.lower()))
     what = "a person decides" if outcome.option is None else f"outcome {outcome.option}"
-    console.print(f"  [bold]{escape(what)}[/]: {escape(outcome.reason)}", soft_wrap=True)
+    console.print(
+        f"  [bold]{escape(printable(what))}[/]: {escape(printable(outcome.reason))}", soft_wrap=True
+    )

@@ -15,6 +15,7 @@ from semif.client.errors import (
     UnavailableError,
     UnknownReplyError,
 )
+from semif.errors import printable
 from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
 from semif_adapter.systemone.types import FaultBody, InvalidRequestBody, SystemOneResponse
 
@@ -89,7 +90,7 @@ def container_error(
     `retry_after_seconds` is a header's hint; the one in the body comes first.
     """
     said, code, path, hint = _read_error(raw)
-    said = "".join(character if character.isprintable() else "�" for character in said)
+    said = printable(said)
     hint = retry_after_seconds if hint is None else hint
     at = f" at {path}" if path and path not in said else ""
     again = f"; try again in {hint:g} s" if hint is not None else ""
@@ -106,7 +107,7 @@ def container_error(
 
 def _error_type(status: int) -> type[DecisionError]:
     match status:
-        case 401 | 403:
+        case 401 | 403 | 407:
             return AccessError
         case 429 | 503 | 529:  # 529: of servers that follow the System One API
             return OverloadedError
@@ -135,5 +136,5 @@ def _read_error(raw: bytes) -> tuple[str, str | None, str | None, float | None]:
         case InvalidRequestBody(detail=(first, *_)):
             return first.msg, first.type, ".".join(map(str, first.loc)), None
         case _:
-            text = " ".join(raw.decode(errors="replace").split())[:_SHOWN_CHARACTERS] or "no text"
+            text = printable(raw.decode(errors="replace"))[:_SHOWN_CHARACTERS] or "no text"
             return ("a web page" if text.startswith("<") else text), None, None, None

@@ -36,7 +36,7 @@ class UrlTransport:
         Raises SemifError for others, and for a key that no header can hold.
         """
         check_url(url)
-        self._target = url if url.endswith(path) else url.rstrip("/") + path
+        self._target = url.rstrip("/").removesuffix(path) + path
         self._pool = open_pool(url, timeout=TIMEOUT, retries=False, connections=connections)
         self._headers = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE}
         if api_key is not None:

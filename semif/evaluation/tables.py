@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from semif.errors import printable
 from semif.evaluation.measures import Share
 
 MAX_NAME = 200
@@ -27,7 +28,7 @@ class Name(str):
 
     def __new__(cls, text: str) -> "Name":
         """Anything that is not printable becomes a replacement character."""
-        plain = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+        plain = printable(text)
         return super().__new__(cls, plain if len(plain) <= MAX_NAME else f"{plain[: MAX_NAME - 1]}…")
 
 

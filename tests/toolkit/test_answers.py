@@ -46,3 +46,14 @@ def test_answers_to_another_request_are_not_shown_under_this_one() -> None:
     for results in ((), (other,), (other, other)):
         with pytest.raises(UnknownReplyError, match="the reply answers another request"):
             show_answer(Console(file=io.StringIO()), request, Answer(results, None, b""))
+
+
+def test_nothing_that_is_shown_steers_the_terminal() -> None:
+    request = json.dumps({"decision": {"id": "\x1b[31ma", "question": "two\nlines\x07 \x9b2J"}}).encode()
+    result = DecisionResponse.model_validate_json(json.dumps(labelled("a", [1.0, 0.0], 0).raw)).result
+    changed = result.model_copy(update={"id": "\x1b[31ma", "option_ids": ("\x1b[31mx", "\u202ey")})
+    file = io.StringIO()
+    show_answer(Console(file=file, width=200), request, Answer((changed,), None, b""))
+    shown = file.getvalue()
+    assert "two lines" in shown
+    assert all(letter.isprintable() for letter in shown.replace("\n", ""))

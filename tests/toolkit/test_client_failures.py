@@ -1,5 +1,6 @@
 """How asking fails: through real botocore, and over HTTP to an address. Nothing waits: the clock is ours."""
 
+import base64
 import gzip
 import json
 import math
@@ -406,6 +407,38 @@ def test_no_proxy_stands_between_this_machine_and_itself(
     assert Recorded(url=stand_in.url, max_attempts=1).decide()
     found = Recorded(url="http://elsewhere.invalid", max_attempts=1).fail()
     assert "cannot be reached: the proxy does not let us through" in str(found)
+
+
+@pytest.mark.parametrize("scheme", ["", "http://"])
+def test_a_proxy_is_asked_with_its_name_and_password(
+    stand_in: StandIn, adapter_url: str, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setenv("http_proxy", f"{scheme}us%40er:tulip@{stand_in.url.removeprefix('http://')}")
+    stand_in.behind = adapter_url
+    stand_in.script = [Reply(407)]
+    recorded = Recorded(url="http://elsewhere.invalid")
+    found = recorded.fail()
+    assert type(found) is AccessError
+    assert "tulip" not in f"{found} {found.__dict__} {recorded.client!r}"
+    assert recorded.decide() in {"billing", "shipping"}
+    expected = "Basic " + base64.b64encode(b"us@er:tulip").decode()
+    assert [headers["proxy-authorization"] for headers in stand_in.headers] == [expected] * 2
+
+
+@pytest.mark.parametrize(
+    "proxy", ["socks5://me:tulip@127.0.0.1:9", "http://tulip:word:9", "http://127.0.0.1:99999"]
+)
+def test_a_proxy_that_is_none_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(SemifError, match="the proxy of this machine's settings") as caught:
+        DecisionClient(url="http://elsewhere.invalid")
+    assert "tulip" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["", "/", "/invocations", "/invocations/"])
+def test_an_address_may_be_the_servers_or_the_forms(stand_in: StandIn, adapter_url: str, end: str) -> None:
+    with DecisionClient(url=adapter_url + end) as client:
+        client.decide(STATE, "Which team?", ["billing", "shipping"])
 
 
 @pytest.mark.parametrize("place", ["endpoint", "url"])

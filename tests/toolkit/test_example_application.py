@@ -45,6 +45,19 @@ def test_each_ticket_gets_a_team_or_a_person(adapter_url: str) -> None:
         assert ticket in line
 
 
+def test_a_wrong_address_is_one_line() -> None:
+    ran = subprocess.run(
+        [sys.executable, str(PROGRAM), "--url", "nowhere"],
+        input="a ticket",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
+    assert "'nowhere' cannot be asked" in ran.stderr
+
+
 def test_an_unsure_answer_and_none_at_all_go_to_a_person(
     example: ModuleType, stand_in: StandIn, adapter_url: str
 ) -> None:
