@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from semif.evaluation.measures import Bin
@@ -60,48 +60,49 @@ def latency_picture(series: Mapping[str, Sequence[float]]) -> Picture:
 
 
 def reliability_picture(series: Mapping[str, Sequence[Bin]]) -> Picture:
-    """The share of right answers against the confidence, and below how many answers there are."""
-
-    def draw(figure: Figure) -> None:
-        above, below = figure.subplots(2, sharex=True, height_ratios=(4, 1))
-        above.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1, label="as confident as right")
-        for place, ((name, bins), colour) in enumerate(zip(series.items(), SERIES_COLOURS, strict=False)):
-            shares = [one.right for one in bins]
-            above.errorbar(
-                [one.confidence for one in bins],
-                [share.value for share in shares],
-                yerr=[
-                    [share.value - share.low for share in shares],
-                    [share.high - share.value for share in shares],
-                ],
-                color=colour,
-                marker="o",
-                markersize=5,
-                linewidth=0.6,
-                elinewidth=1,
-                capsize=2,
-                label=_short(name),
-            )
-            width = 0.8 * (bins[0].high - bins[0].low) / len(series)
-            below.bar(
-                [(one.low + one.high) / 2 + (place - (len(series) - 1) / 2) * width for one in bins],
-                [share.whole for share in shares],
-                width,
-                color=colour,
-                alpha=0.6,
-            )
-        above.set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel="share right")
-        above.grid()
-        _legend(above)
-        below.set(xlabel="confidence: probability of the choice", ylabel="answers")
-
+    """See `draw_reliability`."""
     told = "; ".join(
         f"{Name(title)}: "
         + ", ".join(f"{one.confidence:.2f} → {one.right.value:.2f} ({one.right.whole})" for one in bins)
         for title, bins in series.items()
     )
     alt = f"Reliability diagram, mean confidence → share of right answers (answers). {told}."
-    return picture("Reliability", alt, draw, 3.9)
+    return picture("Reliability", alt, lambda figure: draw_reliability(figure, series), 3.9)
+
+
+def draw_reliability(figure: FigureBase, series: Mapping[str, Sequence[Bin]]) -> None:
+    """The share of right answers against the confidence, and below how many answers there are."""
+    above, below = figure.subplots(2, sharex=True, height_ratios=(4, 1))
+    above.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1, label="as confident as right")
+    for place, ((name, bins), colour) in enumerate(zip(series.items(), SERIES_COLOURS, strict=False)):
+        shares = [one.right for one in bins]
+        above.errorbar(
+            [one.confidence for one in bins],
+            [share.value for share in shares],
+            yerr=[
+                [share.value - share.low for share in shares],
+                [share.high - share.value for share in shares],
+            ],
+            color=colour,
+            marker="o",
+            markersize=5,
+            linewidth=0.6,
+            elinewidth=1,
+            capsize=2,
+            label=_short(name),
+        )
+        width = 0.8 * (bins[0].high - bins[0].low) / len(series)
+        below.bar(
+            [(one.low + one.high) / 2 + (place - (len(series) - 1) / 2) * width for one in bins],
+            [share.whole for share in shares],
+            width,
+            color=colour,
+            alpha=0.6,
+        )
+    above.set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel="share right")
+    above.grid()
+    _legend(above)
+    below.set(xlabel="confidence: probability of the choice", ylabel="answers")
 
 
 def accuracy_picture(series: Mapping[str, Sequence[Group]]) -> Picture:

@@ -99,6 +99,7 @@ def _answers_table(summary: Summary) -> Table:
     if (valid := summary.right_of_answered) is not None and valid.whole != summary.right.whole:
         rows.append(("right, of the valid", of(valid), percent(valid.value), interval(valid)))
     rows.append(("guessing would get", "", percent(summary.guessing), ""))
+    rows.append(("always the most frequent", "", percent(summary.most_frequent), ""))
     return Table(
         "Answers",
         ("", "tasks", "share", "95% interval"),

@@ -23,6 +23,9 @@ from semif.evaluation.measures import (
 )
 from semif.evaluation.run_file import Record
 
+MIN_ALIKE = 10
+"""Fewest tasks of which a most frequent option is told."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -103,6 +106,8 @@ class Summary:
     """Of the tasks asked: no answer is no right answer."""
     right_of_answered: Share | None
     guessing: float
+    most_frequent: float
+    """Share that always choosing the most frequent right option gets right; see `_most_frequent`."""
     families: tuple[Group, ...]
     kinds: tuple[Group, ...]
     requests: int
@@ -139,6 +144,7 @@ def summarise(records: Sequence[Record]) -> Summary:
         right=share(right, len(tasks)),
         right_of_answered=share(right, len(answered)) if answered else None,
         guessing=_guessing(tasks),
+        most_frequent=_most_frequent(tasks),
         families=_groups(tasks, lambda record: record.family),
         kinds=_groups(tasks, lambda record: record.kind),
         requests=len(records),
@@ -194,6 +200,22 @@ def _groups(tasks: Sequence[Record], name_of: Callable[[Record], str | None]) ->
 
 def _guessing(records: Sequence[Record]) -> float:
     return float(np.mean([1 / len(record.option_ids) for record in records]))
+
+
+def _most_frequent(records: Sequence[Record]) -> float:
+    """What the option that is right most often among the tasks of a family with the same options gets right.
+
+    Fewer than MIN_ALIKE such tasks count as guessed evenly: of a single one any option would be the most
+    frequent.
+    """
+    alike: dict[tuple[str | None, frozenset[str]], list[str]] = {}
+    for record in records:
+        alike.setdefault((record.family, frozenset(record.option_ids)), []).append(record.expected)
+    hits = [
+        Counter(expected).most_common(1)[0][1] if len(expected) >= MIN_ALIKE else len(expected) / len(options)
+        for (_, options), expected in alike.items()
+    ]
+    return sum(hits) / len(records)
 
 
 def _faults(records: Sequence[Record]) -> tuple[Fault, ...]:

@@ -52,7 +52,7 @@ def test_a_worked_example(tmp_path: Path) -> None:
     assert (found["answered"]["part"], found["answered"]["whole"]) == (3, 5)
     assert (found["right"]["part"], found["right"]["whole"], found["right"]["value"]) == (2, 5, 0.4)
     assert (found["right_of_answered"]["part"], found["right_of_answered"]["whole"]) == (2, 3)
-    assert found["guessing"] == pytest.approx((4 * 0.5 + 0.25) / 5)
+    assert found["guessing"] == found["most_frequent"] == pytest.approx((4 * 0.5 + 0.25) / 5)
     assert [(one["name"], one["right"]["part"], one["right"]["whole"]) for one in found["families"]] == [
         ("routing", 2, 3), ("policy", 0, 2),
     ]  # fmt: skip
@@ -79,6 +79,18 @@ def test_a_worked_example(tmp_path: Path) -> None:
         ("wrong", "b", 0.9)
     ]
     assert found["order_sensitivity"] is None
+
+
+def test_the_most_frequent_option_is_one_of_many_tasks_alike(tmp_path: Path) -> None:
+    """Nine of twelve expect "b", which is not first everywhere; the tasks of the other family are too few."""
+    alike = [
+        record(f"t{n}", option_ids=("a", "b") if n % 2 else ("b", "a"), expected="b" if n < 9 else "a")
+        for n in range(12)
+    ]
+    few = [record(f"few{n}", family="policy") for n in range(4)]
+    found = reported(write_run(tmp_path / "run.jsonl", [*alike, *few]))
+    assert found["guessing"] == 0.5
+    assert found["most_frequent"] == (9 + 4 / 2) / 16
 
 
 def test_the_choice_that_hangs_on_the_order(tmp_path: Path) -> None:
