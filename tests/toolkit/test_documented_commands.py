@@ -15,7 +15,7 @@ from tests.pages import PAGES, ROOT, console_lines, words_of
 
 SHOWN_URL = "http://127.0.0.1:8080"
 """Where the pages say that `make serve` listens."""
-TASKS = 8
+TASKS = 4
 """About so many of the labelled tasks are asked."""
 HERE = {"env", "model list", "model build", "evaluate report", "evaluate compare"}
 """Commands that need nothing, or what the page's commands before made."""

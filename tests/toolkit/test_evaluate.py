@@ -37,10 +37,10 @@ LABELLED = project_root() / "examples" / "labelled.jsonl"
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One task of each kind, and a choice more."""
+    """One task of each kind, and a choice more; short ones."""
     wanted = ["choice", "choice", "noul", "score"]
     chosen = []
-    for line in LABELLED.read_text().splitlines():
+    for line in sorted(LABELLED.read_text().splitlines(), key=len):
         if json.loads(line)["kind"] in wanted:
             wanted.remove(json.loads(line)["kind"])
             chosen.append(line)
