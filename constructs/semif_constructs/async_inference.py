@@ -99,21 +99,21 @@ class AsyncInference(Construct):
         return policy
 
     def grant_submit(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` put requests into the bucket and fetch answers and failures.
+        """Let `grantee` put requests into the bucket, fetch answers and failures, and see what is there.
 
         To ask the endpoint itself is for `ModelEndpoint.grant_invoke`.
         """
-        prefixes = [f"{ANSWERS}/*", f"{FAILURES}/*"]
+        requests, *others = prefixes = [f"{prefix}/*" for prefix in (REQUESTS, ANSWERS, FAILURES)]
         grants = [
             iam.Grant.add_to_principal(
                 grantee=grantee,
                 actions=["s3:PutObject"],
-                resource_arns=[self.bucket.arn_for_objects(f"{REQUESTS}/*")],
+                resource_arns=[self.bucket.arn_for_objects(requests)],
             ),
             iam.Grant.add_to_principal(
                 grantee=grantee,
                 actions=["s3:GetObject"],
-                resource_arns=[self.bucket.arn_for_objects(prefix) for prefix in prefixes],
+                resource_arns=[self.bucket.arn_for_objects(prefix) for prefix in others],
             ),
             iam.Grant.add_to_principal(
                 grantee=grantee,

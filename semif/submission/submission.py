@@ -1,8 +1,8 @@
 """Sends the lines of a file, follows them, and gathers what comes back: nothing is lost, nothing asked twice.
 
 A line is noted before it is sent and when it was accepted. Killed in between, nobody knows whether SageMaker
-has it: such a line is watched for like the others, and sent again only when nothing else is under way and no
-answer has come for longer than the slowest took.
+has it, unless its request never came to S3: such a line is watched for like the others, and sent again only
+when nothing else is under way and no answer has come for longer than the slowest took.
 """
 
 import math
@@ -72,6 +72,7 @@ class Submission:
         Raises SemifError where AWS fails; another run goes on.
         """
         self._end_invalid_lines()
+        self._send_what_was_not_uploaded()
         self._on_progress(len(self._state.ended), len(self._lines))
         with ThreadPoolExecutor(THREADS) as pool:
             while len(self._state.ended) < len(self._lines):
@@ -88,6 +89,18 @@ class Submission:
         self._state.end(verdict.invalid(number, str(self._lines[number].problem)) for number in wrong)
         known = set(wrong)
         self._to_send = deque(number for number in self._to_send if number not in known)
+
+    def _send_what_was_not_uploaded(self) -> None:
+        """Lines that a run wrote down before it was killed, and whose request never came to S3."""
+        unclear = [number for number, sent in self._state.sent.items() if not sent.accepted]
+        if not unclear:
+            return
+        there = self._queue.arrived(self._queue.requests, after=f"{min(unclear):08d}")
+        uploaded = {uri.rpartition("/")[2] for uri in there}
+        for number in unclear:
+            if f"{self._name(number)}.json" not in uploaded:
+                self._state.send_again(number, self._state.sent[number].attempt)
+                self._to_send.append(number)
 
     def _send_some(self, pool: ThreadPoolExecutor) -> bool:
         """Send a few lines, as far as there is room; False where none went out or SageMaker wants a pause."""

@@ -252,6 +252,30 @@ def test_a_line_whose_answer_cannot_come_any_more_is_sent_again(project: Path, t
 
 
 @pytest.mark.usefixtures("scripted")
+def test_a_line_that_was_never_uploaded_waits_for_no_other(
+    local_aws: LocalAws, project: Path, tmp_path: Path
+) -> None:
+    file, state = tmp_path / "first.jsonl", tmp_path / "first.answers.jsonl.state"
+    file.write_text(scripted_line(result=1) * 2)
+    assert finished(submit(project, SCRIPTED, str(file)))[0] == 0
+    header, *happened = state.read_text().splitlines()
+    job = json.loads(header)["job"]
+    sending = [line for line in happened if "sending" in line]
+    (accepted,) = [json.loads(line) for line in happened if '"accepted": 1' in line]
+    never = json.dumps({**accepted, "output": f"s3://{BUCKET}/answers/never"})
+    state.write_text("\n".join([header, *sending, never, ""]))
+    for prefix in ("requests", "answers"):
+        for item in local_aws.s3.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/{job}/00000002")[
+            "Contents"
+        ]:
+            local_aws.s3.delete_object(Bucket=BUCKET, Key=item["Key"])
+    process = submit(project, SCRIPTED, str(file))  # the first line's answer never comes
+    killed_after(process, 1)
+    ended = [line for line in state.read_text().splitlines() if '"ended"' in line]
+    assert [json.loads(line)["ended"]["line"] for line in ended] == [2]
+
+
+@pytest.mark.usefixtures("scripted")
 def test_a_line_that_was_sent_twice_is_answered_once(
     local_aws: LocalAws, project: Path, tmp_path: Path
 ) -> None:

@@ -161,4 +161,4 @@ def test_who_submits_may_put_fetch_and_look_and_no_more() -> None:
         [objects(bucket_id, "answers"), objects(bucket_id, "failures")],
     )
     assert (looks["Action"], looks["Resource"]) == ("s3:ListBucket", {"Fn::GetAtt": [bucket_id, "Arn"]})
-    assert looks["Condition"] == {"StringLike": {"s3:prefix": ["answers/*", "failures/*"]}}
+    assert looks["Condition"] == {"StringLike": {"s3:prefix": ["requests/*", "answers/*", "failures/*"]}}
