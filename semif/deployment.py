@@ -19,7 +19,7 @@ from semif.errors import SemifError
 from semif.files import write_whole
 from semif.lock import Lock, write_lock
 from semif.rollback import deployed_lock, keep_previous
-from semif.stacks import TOOLKIT_STACK, delete_stack, empty_bucket, find_stack, stack_resource
+from semif.stacks import TOOLKIT_STACK, Stack, delete_stack, empty_bucket, find_stack, stack_resource
 from semif.submission.endpoint_queue import EndpointQueue
 from semif.submission.single import ask_and_wait
 from semif.target import Target
@@ -34,6 +34,8 @@ _LOCAL_SECONDS = 180.0
 _AWS_SECONDS = 2 * 3600.0
 _SCALE_OUT_SECONDS = 600.0
 """For an endpoint without an instance to notice a request, and for SageMaker to find an instance."""
+_NOT_EMPTY = "not empty"
+"""In what S3 says of a bucket that cannot be deleted."""
 
 SMOKE_REQUEST = b"""{"decision": {
   "id": "smoke", "state": "The sky is blue.", "question": "Which colour is the sky?",
@@ -167,8 +169,8 @@ def _rolled_back(target: Target) -> list[str]:
 def destroy(target: Target, on_line: OnLine) -> list[str]:
     """Delete the environment's stacks, the endpoint first; returns what was deleted.
 
-    Transform jobs that run are stopped before.
-    A bucket that goes with its stack (`removal = "destroy"`) is emptied of all versions first. With
+    Transform jobs that run are stopped before. A bucket that goes with its stack (`removal = "destroy"`) is
+    emptied of all versions first, and once more where answers came into it before the endpoint was gone. With
     `removal = "retain"` the bucket and the repository stay.
     """
     deleted = []
@@ -180,12 +182,24 @@ def destroy(target: Target, on_line: OnLine) -> list[str]:
         if stack is None:
             continue
         bucket = stack.outputs.get("BucketName")  # none where the deployment failed, or in the other stack
-        if bucket is not None and environment.removal == "destroy":
-            on_line(f"emptying {bucket}")
-            empty_bucket(target.aws.s3, bucket)
-        delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
+        if environment.removal == "retain":
+            bucket = None
+        try:
+            _delete(target, stack, bucket, on_line)
+        except SemifError as error:
+            if bucket is None or _NOT_EMPTY not in str(error):
+                raise
+            _delete(target, stack, bucket, on_line)
         deleted.append(name)
     return deleted
+
+
+def _delete(target: Target, stack: Stack, bucket: str | None, on_line: OnLine) -> None:
+    """Delete a stack, and before that what is in its bucket."""
+    if bucket is not None:
+        on_line(f"emptying {bucket}")
+        empty_bucket(target.aws.s3, bucket)
+    delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
 
 
 def _end_jobs(target: Target, on_line: OnLine) -> None:

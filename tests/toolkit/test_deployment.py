@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from semif.aws import Aws
 from semif.cli import main
-from semif.deployment import deploy_endpoint, roll_back
+from semif.deployment import deploy_endpoint, destroy, roll_back
 from semif.endpoint_watch import Look
 from semif.environment import load_environment
 from semif.errors import ProblemsError, SemifError
@@ -41,7 +41,7 @@ OLD, NEW = lock_of("1"), lock_of("2")
 @pytest.fixture(scope="module")
 def account() -> Recorded:
     """One for all tests here: its clients take a second to make."""
-    return Recorded("cloudformation", "sagemaker", "sagemaker_runtime", "logs", "sts")
+    return Recorded("cloudformation", "sagemaker", "sagemaker_runtime", "logs", "sts", "s3")
 
 
 @pytest.fixture
@@ -383,3 +383,36 @@ def test_the_command_says_what_changes_and_asks(
     assert "the lock on disk is not what is deployed; it is put back" in back.stderr
     assert read_lock(target.lock_path) == OLD
     assert not (target.root / "deployed").exists()
+
+
+def test_a_bucket_that_got_answers_while_its_endpoint_went_is_emptied_again(
+    account: Recorded, target: Target
+) -> None:
+    name = "Semif-demo-Endpoint"
+    stack = {"StackName": name, "StackId": "arn", "CreationTime": 0}
+    outputs = [{"OutputKey": "BucketName", "OutputValue": "answered"}]
+    failed = {
+        "EventId": "1",
+        "StackName": name,
+        "StackId": "arn",
+        "Timestamp": 0,
+        "LogicalResourceId": "Bucket",
+        "ResourceStatus": "DELETE_FAILED",
+        "ResourceStatusReason": "The bucket you tried to delete is not empty. You must delete all versions.",
+    }
+    aws = account.aws
+    account.tell(
+        aws.cloudformation,
+        "describe_stacks",
+        {"Stacks": [stack | {"StackStatus": "CREATE_COMPLETE", "Outputs": outputs}]},
+        {"Stacks": [stack | {"StackStatus": "DELETE_FAILED"}]},
+        ("ValidationError", "Stack with id arn does not exist"),
+    )
+    account.tell(aws.cloudformation, "delete_stack", {})
+    account.tell(aws.cloudformation, "describe_stack_events", {"StackEvents": [failed]})
+    answer = {"Versions": [{"Key": "answers/j/1", "VersionId": "null"}]}
+    account.tell(aws.s3, "list_object_versions", {}, answer, {})
+    account.tell(aws.s3, "delete_objects", {})
+    assert destroy(target, lambda _: None) == [name]
+    assert account.asked.count("DeleteStack") == 2
+    assert account.asked.count("DeleteObjects") == 1
