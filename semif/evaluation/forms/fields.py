@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from semif.client.results import best_option
 from semif_adapter.errors import InvalidRequestError
 from semif_adapter.strict_json import read_json
 
@@ -22,11 +21,6 @@ def problem_of(probabilities: Sequence[Any], count: int) -> str | None:
     if not math.isclose(math.fsum(probabilities), 1, abs_tol=MOST_OFF):
         return "the probabilities do not add up to 1"
     return None
-
-
-def most_probable(option_ids: Sequence[str], probabilities: Sequence[float]) -> str:
-    """The option with the largest probability, the first of them where several are."""
-    return option_ids[best_option(probabilities)]
 
 
 def read_reply(reply: bytes) -> Any:

@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
+from semif.client.results import best_option
 from semif.evaluation.forms import Reading, no_answer
 from semif.evaluation.forms.fields import (
     count_of,
     model_name,
-    most_probable,
     object_of,
     problem_of,
     read_reply,
@@ -45,7 +45,7 @@ class SystemOneForm:
         probabilities = tuple(map(float, probabilities))
         usage, timing = object_of(document.get("usage")), object_of(document.get("x_timing"))
         return Reading(
-            choice=most_probable(job.option_ids, probabilities),
+            choice=job.option_ids[best_option(probabilities)],
             probabilities=probabilities,
             allowed_token_mass=share_of(answer.get("x_allowed_token_mass")),
             input_tokens=count_of(usage.get("input_tokens")),
