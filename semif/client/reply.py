@@ -20,6 +20,8 @@ from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBod
 from semif_adapter.systemone.types import FaultBody, InvalidRequestBody, SystemOneResponse
 
 _SHOWN_CHARACTERS = 200
+_LONGEST = 1_000
+"""Of a whole message, in characters: the adapter's are shorter."""
 _ROUNDING = 1e-6
 """How far a sum of probabilities, or a share, may be beside what it is: the wire has them unrounded."""
 
@@ -48,7 +50,7 @@ def read_answer(raw: bytes) -> Answer:
         reply = _REPLY.validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "body"
+        where = printable(".".join(map(str, first["loc"])))[:_SHOWN_CHARACTERS] or "body"
         raise UnknownReplyError(
             f"the reply is not one of this version's: {where}: {first['msg'].lower()}; "
             "deploy the adapter of this checkout, or look at the reply with curl"
@@ -90,14 +92,13 @@ def container_error(
     `retry_after_seconds` is a header's hint; the one in the body comes first.
     """
     said, code, path, hint = _read_error(raw)
-    said = printable(said)
     hint = retry_after_seconds if hint is None else hint
     at = f" at {path}" if path and path not in said else ""
     again = f"; try again in {hint:g} s" if hint is not None else ""
     named = f" {code}" if code else ""
     answered = f"answered {status}" if status else "did not answer"
     return _error_type(status)(
-        f"{who} {answered}{named}{at}: {said}{again}",
+        printable(f"{who} {answered}{named}{at}: {said}{again}")[:_LONGEST],
         status=status,
         code=code,
         path=path,

@@ -340,6 +340,23 @@ def test_an_address_that_nobody_listens_on_is_told_without_objects_and_numbers()
             RequestRefusedError,
             "answered 307 and sends on to 'http://127.0.0.1:9/', where nothing is sent",
         ),
+        (
+            Reply(400, adapter_error("\x1b[31m", path="\x9b")),
+            RequestRefusedError,
+            "answered 400 �[31m at �: told by the adapter",
+        ),
+        (
+            Reply(200, b'{"result": {"\\u001b' + b"x" * 9999 + b'": 1}}'),
+            UnknownReplyError,
+            "DecisionResponse",
+        ),
+        (
+            Reply(
+                400, json.dumps({"error": {"code": "c", "message": "x" * 9999}, "retryable": False}).encode()
+            ),
+            RequestRefusedError,
+            "answered 400 c: xxx",
+        ),
         (Reply(202, b"later"), UnknownReplyError, "answered 202: later"),
         (Reply(400, b'{"message": null}'), RequestRefusedError, 'answered 400: {"message": null}'),
         (Reply(400, b"\x1b[31mred\x07"), RequestRefusedError, "answered 400: �[31mred�"),
@@ -355,6 +372,8 @@ def test_another_server_is_no_adapter(
     found = Recorded(url=stand_in.url).fail()
     assert type(found) is kind
     assert message in str(found)
+    assert len(str(found)) <= 1000
+    assert str(found).isprintable()
     assert len(stand_in.bodies) == 1
 
 
