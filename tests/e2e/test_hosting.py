@@ -203,7 +203,7 @@ def test_who_watches_the_endpoint_learns_why_its_container_did_not_start(
     aws = Aws(region=local_aws.region, endpoint_url=local_aws.endpoint_url)
     with EndpointWatch(aws, "watched", poll_seconds=0.05, on_look=look) as watch:
         create(local_aws, container, "watched", REFUSE="no such model")
-        assert failed.wait(60)
+        assert failed.wait(300)
         reason, stream, *lines = watch.what_went_wrong()
     assert seen[0] == "not there yet"
     assert reason.endswith("the container ended with exit status 1: container: cannot start: no such model")
