@@ -35,6 +35,8 @@ def read_judged(
     """
     asked = read_asked(paths)
     _check_one_asking(asked)
+    if calibration is None:
+        _check_one_calibration(asked)
     families = tuple(sorted({record.family for _, record in asked if record.family}))
     if family is not None:
         if family not in families:
@@ -63,6 +65,16 @@ def _check_one_asking(asked: Sequence[tuple[Run, Record]]) -> None:
         earlier = seen.setdefault((task_files(run), record.task), run.path)
         if earlier is not run.path:
             raise SemifError(f"{run.path} and {earlier} answer the same tasks; give one")
+
+
+def _check_one_calibration(asked: Sequence[tuple[Run, Record]]) -> None:
+    """The same probability means another thing after another temperature."""
+    files = {run.header.pins.calibration: run.path for run, _ in asked}
+    if len(files) > 1:
+        raise SemifError(
+            f"{' and '.join(map(str, files.values()))} hold probabilities of different calibrations; give "
+            "--calibration, which is applied to all"
+        )
 
 
 def _model(run: Run) -> str | None:

@@ -5,14 +5,16 @@ grid is tried on the same answers that are reported, which flatters the best one
 set of tasks before relying on it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import norm
 
 from semif.calibration.groups import Mean, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.measures import Share, share
+from semif.evaluation.measures import CONFIDENCE_LEVEL, Share, share
 
 STEPS = 100
 """Thresholds are multiples of 1/STEPS: a finer one would say more than the answers can."""
@@ -82,13 +84,19 @@ def for_precision(points: Sequence[OperatingPoint], wanted: float) -> OperatingP
         return reached[0]
     best = max((point for point in points if point.precision), key=_surest)
     assert best.precision is not None
-    needed = next(count for count in range(1, 10**7) if share(count, count).low >= wanted)
+    needed = all_right_for(wanted)
     raise UnreachableError(
         f"no threshold gives a precision that is surely {wanted:g}: the best, {best.threshold:.2f}, accepts "
         f"{best.precision.whole} of {best.coverage.whole} and has {_interval(best.precision)}; at least "
-        f"{needed} accepted answers, all right, would show it: label more tasks, or take a better model",
+        f"{needed:,} accepted answers, all right, would show it: label more tasks, or take a better model",
         best,
     )
+
+
+def all_right_for(wanted: float) -> int:
+    """How many answers, all right, show `wanted`: Wilson's interval of n of n begins at n / (n + z²)."""
+    z = float(norm.ppf((1 + CONFIDENCE_LEVEL) / 2))
+    return math.ceil(z**2 * wanted / (1 - wanted))
 
 
 def for_coverage(points: Sequence[OperatingPoint], wanted: float) -> OperatingPoint:

@@ -14,6 +14,7 @@ from semif.calibration.groups import grouped_mean
 from semif.calibration.thresholds import (
     Judged,
     UnreachableError,
+    all_right_for,
     for_cost,
     for_coverage,
     for_precision,
@@ -55,6 +56,13 @@ def test_a_precision_out_of_reach_is_told_with_the_best_and_what_it_would_take()
         for_precision(operating_points(TEN), 0.95)
     assert raised.value.best.threshold == 0.86
     assert "accepts 3 of 10" in str(raised.value)
+
+
+@given(st.integers(1, 400))
+def test_how_many_right_answers_show_a_precision(count: int) -> None:
+    assert all_right_for(share(count, count).low - 1e-9) == count
+    assert all_right_for(share(count, count).low + 1e-9) == count + 1
+    assert all_right_for(0.9999999) > 38_000_000, "however many, it is told at once"
 
 
 def test_a_coverage_takes_the_surest() -> None:
@@ -183,6 +191,12 @@ def test_a_task_counts_once_and_a_threshold_is_of_one_model(run: Path, tmp_path:
     other = write_run(tmp_path / "other.jsonl", [record("t")], told=told)
     mixed = thresholds(run, other, "--coverage", 0.5)
     assert (mixed.exit_code, "answers of different models" in mixed.stderr) == (1, True)
+    task = header(1).tasks[0].model_copy(update={"sha256": "1" * 64})
+    pins = Pins(model_name="synthetic", calibration="c" * 64)
+    told = header(1).model_copy(update={"tasks": (task,), "pins": pins})
+    other = write_run(tmp_path / "calibrated.jsonl", [record("t")], told=told)
+    mixed = thresholds(run, other, "--coverage", 0.5)
+    assert (mixed.exit_code, "probabilities of different calibrations" in mixed.stderr) == (1, True)
 
 
 def test_the_cost_is_told_with_its_interval(tmp_path: Path) -> None:

@@ -107,7 +107,8 @@ def thresholds(
         return
     _print_table(found)
     if cost := found.cost:
-        click.echo(f"a decision costs {cost.value:.3f}, 95 % interval {cost.low:.3f} to {cost.high:.3f}")
+        interval = f"95 % interval {cost.low:.3f} to {cost.high:.3f}"
+        click.echo(f"a decision costs {cost.value:.3f}, {interval}; one handed over costs 1")
     click.echo(f"accept from {found.point.threshold:.2f} on, for --{goal} {value:g}")
     if output is not None:
         click.echo(f"{output}: written, for semif decide --policy")
