@@ -65,9 +65,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         path.replace(target)
     except OSError as error:
         path.unlink(missing_ok=True)
-        if error.filename is not None and str(error.filename) != str(
-            path
-        ):  # another file, which the block read
+        if error.filename is not None and Path(error.filename) != path:  # another file, which the block read
             raise
         raise cannot_write(target, error) from error
     except BaseException:
