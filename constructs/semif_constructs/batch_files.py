@@ -19,7 +19,6 @@ class BatchFiles(Construct):
         construct_id: str,
         *,
         encryption_key: kms.IKey | None = None,
-        expiry_days: int = 30,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         """Make the bucket, encrypted with `encryption_key` where there is one; see ExpiringBucket."""
@@ -29,7 +28,6 @@ class BatchFiles(Construct):
             self,
             "Bucket",
             encryption_key=encryption_key,
-            expiry_days=expiry_days,
             removal_policy=removal_policy,
         )
 
