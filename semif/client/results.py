@@ -36,6 +36,11 @@ class DecisionResult(Generic[Choice_co]):
         return self.raw.id
 
     @property
+    def choice_id(self) -> str:
+        """The id of the choice, whatever type the caller gave for it."""
+        return self.raw.option_ids[best_option(self.raw.probabilities)]
+
+    @property
     def probability(self) -> float:
         """Probability of the choice, 0 to 1."""
         return max(self.raw.probabilities)

@@ -112,7 +112,7 @@ def check_options(policy: "Policy", options: Iterable[str]) -> None:
 def _shortfalls(policy: "Policy", result: DecisionResult[Any]) -> Iterator[Shortfall]:
     """The checks that the answer does not pass. A tie never does: which option came first must not matter."""
     check_options(policy, result.probabilities)
-    wanted = policy.thresholds[max(result.probabilities, key=result.probabilities.__getitem__)]
+    wanted = policy.thresholds[result.choice_id]
     if not result.probability >= wanted:
         yield Shortfall(check="threshold", wanted=wanted, got=result.probability)
     if not result.margin > 0:

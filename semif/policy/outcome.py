@@ -104,11 +104,10 @@ def answer_of(
     endpoint: str | None, result: DecisionResult[object], shortfalls: tuple[Shortfall, ...]
 ) -> Answer:
     """The record of a model's answer."""
-    probabilities = dict(result.probabilities)
     return Answer(
         endpoint=endpoint,
-        choice=max(probabilities, key=probabilities.__getitem__),
-        probabilities=probabilities,
+        choice=result.choice_id,
+        probabilities=dict(result.probabilities),
         margin=result.margin,
         allowed_token_mass=result.allowed_token_mass,
         model=result.model.name,
