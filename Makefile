@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 NODE_MAJOR_NEEDED := 22
 
-.PHONY: help system-deps image-test setup demo test lint format synth serve bench fuzz load reference lock clean
+.PHONY: help system-deps image-test setup demo test lint format synth serve bench.robustness.fuzz load reference lock clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ help: ## Show this list.
 setup: $(VENV)/.python node_modules/.installed ## Install what the other targets need, and nothing twice.
 
 system-deps: ## Install what image and browser tests need from Debian's packages; takes root, or sudo.
-	@bash requirements/system-deps.sh
+	@bash .ci/system-deps.sh
 
 $(VENV)/.python: requirements/dev.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "setup: there is no $(PYTHON) here; install Python 3.11 or newer, or name yours: make PYTHON=python3.12"; exit 1; }
@@ -76,22 +76,22 @@ serve: setup ## Serve the embedded model on this machine, with a page to try it 
 	@$(BIN)/semif serve $(or $(PRESET),embedded) --ui
 
 bench: setup ## Measure against named baselines in the same run.
-	@$(BIN)/python -m bench.packing
+	@$(BIN)/python -m bench.toolkit.packing
 	@$(BIN)/python -m bench.engine
-	@$(BIN)/python -m bench.synth
+	@$(BIN)/python -m bench.toolkit.synth
 
 fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60 for a short run).
-	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.fuzz
+	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.robustness.fuzz
 
 load: setup ## Load a real adapter with 64 connections for ten minutes (SECONDS=60 for a short run).
-	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.load
+	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.robustness.soak
 
 reference: setup ## Write docs/reference.md from the types.
 	@$(BIN)/python -m docs.reference
 
 lock: setup ## Resolve the hash-locked requirements anew.
 	@$(BIN)/python -m pip install --quiet uv
-	@for name in dev node model-build container; do bash requirements/lock.sh "$$name"; done
+	@for name in dev node model-build container; do bash .ci/lock-requirements.sh "$$name"; done
 
 clean: ## Remove what the other targets made, downloads under the user's cache folder excepted.
 	@rm -rf $(VENV) node_modules .semif cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

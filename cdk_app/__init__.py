@@ -1,0 +1,1 @@
+"""The CDK app: which stacks an environment and its lock come to."""

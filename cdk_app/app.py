@@ -13,10 +13,10 @@ from cdk_nag import AwsSolutionsChecks
 from cdk_app.stacks.artifacts import ArtifactsStack
 from cdk_app.stacks.batch import BatchStack
 from cdk_app.stacks.endpoint import EndpointStack
-from semif.base_images import base_image
-from semif.environment import Environment, environment_names, load_environment
+from semif.environment.environment import Environment, environment_names, load_environment
 from semif.errors import SemifError
-from semif.lock import Lock, check_lock, lock_path, read_lock
+from semif.images.base_images import base_image
+from semif.lock.lock_file import Lock, check_lock, lock_path, read_lock
 
 Stage = Literal["artifacts", "all"]
 

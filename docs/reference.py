@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 from semif.cli import COMMANDS, main
-from semif.environment_schema import environment_schema, plain_schema
-from semif.llama_server_flags import BARE_FLAGS, VALUE_FLAGS
+from semif.environment.schema import environment_schema, plain_schema
+from semif.models.presets import Preset
 from semif.policy.policy import Policy
-from semif.presets import Preset
-from semif.text_variables import variable_of
-from semif_adapter.manifest import ModelManifest
-from semif_adapter.settings import PREFIX, Settings
+from semif.sagemaker.llama_server_flags import BARE_FLAGS, VALUE_FLAGS
+from semif.sagemaker.llama_server_variables import variable_of
+from semif_adapter.archive.manifest import ModelManifest
+from semif_adapter.contract.settings import PREFIX, Settings
 
 PAGE = Path(__file__).with_name("reference.md")
 MANY = 24

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_aws.context import ACCOUNT, HOST, Context
+from local_aws.core.context import ACCOUNT, HOST, Context
 
 SERVER_FILE = "server.json"
 LOOK_SECONDS = 1.0

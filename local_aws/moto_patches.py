@@ -33,11 +33,11 @@ from moto.s3.models import FakeBucket, PublicAccessBlock, s3_backends
 from moto.sagemaker.responses import SageMakerResponse
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 
-from local_aws import cloudformation
-from local_aws.api import ApiError, Operation, ReplyError, call, from_headers
-from local_aws.context import Context
-from local_aws.endpoints import SageMakerEndpoints
-from local_aws.resource_types import Resource
+from local_aws.cloudformation import changes
+from local_aws.cloudformation.resource_types import Resource
+from local_aws.core.api import ApiError, Operation, ReplyError, call, from_headers
+from local_aws.core.context import Context
+from local_aws.sagemaker.endpoints import SageMakerEndpoints
 
 
 def serve_operations(context: Context, service: str, operations: Mapping[str, Operation]) -> None:
@@ -161,7 +161,7 @@ def _unknown(types: list[str]) -> str:
 
 
 def run_stacks_in_the_background() -> None:
-    """Run change sets and deletions with `local_aws.cloudformation`."""
+    """Run change sets and deletions with `local_aws.cloudformation.changes`."""
     make = parsing.parse_and_create_resource
 
     def create(
@@ -171,7 +171,7 @@ def run_stacks_in_the_background() -> None:
             resources_map.stack_id
         )
         make_this = functools.partial(make, logical_id, resource_json, resources_map, account_id, region_name)
-        return cloudformation.create_resource(stack, resources_map, logical_id, resource_json, make_this)
+        return changes.create_resource(stack, resources_map, logical_id, resource_json, make_this)
 
     plan = CloudFormationBackend.create_change_set
 
@@ -195,7 +195,7 @@ def run_stacks_in_the_background() -> None:
     ) -> None:
         change_set: Any = self.describe_change_set(change_set_name)
         del self.change_sets[change_set.change_set_id]
-        cloudformation.start(self, self.stacks[change_set.stack_id], change_set)
+        changes.start(self, self.stacks[change_set.stack_id], change_set)
 
     def delete_change_set(self: CloudFormationBackend, change_set_name: str) -> None:
         """One that is gone, as every executed one is, may be deleted again."""
@@ -235,7 +235,7 @@ def run_stacks_in_the_background() -> None:
     def delete_stack(self: CloudFormationBackend, name_or_stack_id: str) -> None:
         for stack in list(self.stacks.values()):
             if name_or_stack_id in {stack.name, stack.stack_id} and stack.status != "DELETE_IN_PROGRESS":
-                cloudformation.start_deletion(self, stack)
+                changes.start_deletion(self, stack)
 
     parsing.parse_and_create_resource = create
     CloudFormationBackend.create_change_set = create_change_set

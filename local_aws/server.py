@@ -11,15 +11,15 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoReque
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from local_aws import moto_patches
-from local_aws.codebuild import CodeBuild
-from local_aws.container_engine import ContainerEngine
-from local_aws.context import HOST, Context
-from local_aws.ecr import EcrLayers
-from local_aws.endpoints import SageMakerEndpoints
-from local_aws.resources import resource_classes
-from local_aws.sagemaker import SageMakerRecords
-from local_aws.streaming import StreamedInvocations
-from local_aws.transform import TransformJobs
+from local_aws.cloudformation.resources import resource_classes
+from local_aws.codebuild.projects import CodeBuild
+from local_aws.core.context import HOST, Context
+from local_aws.images.container_engine import ContainerEngine
+from local_aws.images.ecr import EcrLayers
+from local_aws.sagemaker.endpoints import SageMakerEndpoints
+from local_aws.sagemaker.records import SageMakerRecords
+from local_aws.sagemaker.streaming import StreamedInvocations
+from local_aws.sagemaker.transform_jobs import TransformJobs
 
 BROWSER_HEADERS = {"HTTP_ORIGIN", "HTTP_SEC_FETCH_SITE"}
 

@@ -1,5 +1,6 @@
 """What all tests share: the embedded model, and tiny GGUFs where real weights are not the point."""
 
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from semif.presets import load_preset
-from semif.sources import fetch
+from semif.environment.environment import Environment, read_environment
+from semif.lock.lock_file import Lock
+from semif.models.presets import load_preset
+from semif.models.sources import fetch
+
+ROOT = Path(__file__).resolve().parents[1]
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+pytest_plugins = ("tests.support.local_aws",)
 
 # How long an example takes on a busy machine says nothing about the code.
 settings.register_profile("semif", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,8 +35,8 @@ def embedded_gguf() -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    """A headless Chromium, for `tests.browser.looking`; tests are skipped where there is none."""
-    from tests.browser import chromium  # noqa: PLC0415 - few tests look at a page
+    """A headless Chromium, for `tests.support.browser.looking`; tests are skipped where there is none."""
+    from tests.support.browser import chromium  # noqa: PLC0415 - few tests look at a page
 
     with chromium() as opened:
         yield opened
@@ -59,3 +66,28 @@ def small_gguf(tmp_path: Path) -> Callable[..., Path]:
         return tmp_path / name
 
     return write
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def example_lock() -> Callable[[Environment], Lock]:
+    found: Callable[[Environment], Lock] = runpy.run_path(str(ROOT / "tests" / "infra" / "example_locks.py"))[
+        "example_lock"
+    ]
+    return found
+
+
+@pytest.fixture
+def environment_of(tmp_path: Path) -> Callable[..., Environment]:
+    """An environment from the text of a file."""
+
+    def read(text: str, name: str = "test") -> Environment:
+        path = tmp_path / f"{name}.toml"
+        path.write_text(text)
+        return read_environment(path)
+
+    return read

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from semif_adapter.engine import Engine
-from semif_adapter.errors import StartupError
-from semif_adapter.server import serve
-from semif_adapter.settings import Settings
+from semif_adapter.contract.errors import StartupError
+from semif_adapter.contract.settings import Settings
+from semif_adapter.engine.engine import Engine
+from semif_adapter.http.server import serve
 
 EXIT_FAILED = 1
 EXIT_USAGE = 64

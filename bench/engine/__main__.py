@@ -13,13 +13,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bench.engine.keep import check_section, keep_run
+from bench.engine.measuring.workloads import QUESTION_COUNTS, ROUTING, STATE_TOKENS
+from bench.engine.report.keep import check_section, keep_run
 from bench.engine.run import Plan, run
-from bench.engine.workloads import QUESTION_COUNTS, ROUTING, STATE_TOKENS
 from semif.errors import SemifError
-from semif.evaluation.tasks import read_tasks
-from semif.project import project_root
-from semif_adapter.errors import StartupError
+from semif.evaluation.runs.tasks import read_tasks
+from semif.project.root import project_root
+from semif_adapter.contract.errors import StartupError
 
 FULL = Plan(rounds=100, most_seconds=14 * 60, tasks_a_round=8, distinct=4, short=2, long_tokens=900)
 QUICK = Plan(
@@ -38,7 +38,7 @@ def main() -> int:
     """Parse, run, report."""
     parser = argparse.ArgumentParser(prog="bench.engine", description=__doc__)
     parser.add_argument(
-        "--model", default="embedded", help="a preset, a GGUF's path, or a name of bench.random_models"
+        "--model", default="embedded", help="a preset, a GGUF's path, or a name of bench.models.random_models"
     )
     parser.add_argument(
         "--tasks",

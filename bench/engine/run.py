@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.engine import bars, load, plots, report
-from bench.engine.contenders import (
+from bench.engine.contenders.contenders import (
     BASELINE_BATCH_TOKENS,
     FULL_PROMPT_TOKENS,
     Contender,
@@ -23,20 +22,22 @@ from bench.engine.contenders import (
     StateRestore,
     make_job,
 )
-from bench.engine.machine import describe
-from bench.engine.measure import Results, run_round
-from bench.engine.servers import Servers, start_servers
-from bench.engine.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Workloads
-from bench.random_models import SHAPES, random_model
-from semif.evaluation.tasks import Task
-from semif.presets import load_preset
-from semif.serve import adapter_variables, library_folder
-from semif.sources.fetch import fetch
-from semif_adapter.context import Context
-from semif_adapter.engine import Engine
-from semif_adapter.libllama import open_library
-from semif_adapter.model import Model
-from semif_adapter.settings import Settings
+from bench.engine.contenders.servers import Servers, start_servers
+from bench.engine.measuring.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Workloads
+from bench.engine.report import plots, tables
+from bench.engine.report.machine import describe
+from bench.engine.rounds import bars, load
+from bench.engine.rounds.measure import Results, run_round
+from bench.models.random_models import SHAPES, random_model
+from semif.evaluation.runs.tasks import Task
+from semif.models.presets import load_preset
+from semif.models.sources.fetch import fetch
+from semif.serve.local_adapter import adapter_variables, library_folder
+from semif_adapter.contract.settings import Settings
+from semif_adapter.engine.engine import Engine
+from semif_adapter.llama.context import Context
+from semif_adapter.llama.libllama import open_library
+from semif_adapter.llama.model import Model
 
 CONTEXT_TOKENS = 4096
 
@@ -220,7 +221,7 @@ class _Run:
         samples = {
             case: {who: asdict(found) for who, found in by.items()} for case, by in self._results.items()
         }
-        text = report.whole(whole, self._results)
+        text = tables.whole(whole, self._results)
         (output / "report.json").write_text(json.dumps(whole | {"samples": samples}, indent=1) + "\n")
         (output / "report.md").write_text(text + "\n")
         plots.draw_times(self._results, self._decisions, output / "times.png")

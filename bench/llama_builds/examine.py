@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.llama_builds.fetch import fetch_build, known_builds
-from bench.tiny_models import write_tiny_gguf
-from semif.presets import load_preset
-from semif.serve import library_folder
-from semif.sources.fetch import fetch
+from bench.models.tiny_models import write_tiny_gguf
+from semif.models.presets import load_preset
+from semif.models.sources.fetch import fetch
+from semif.serve.local_adapter import library_folder
 
 INSTALLED = "installed"
 """The build that the tests run on everywhere else, against which the others are compared."""

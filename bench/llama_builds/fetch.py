@@ -1,4 +1,4 @@
-"""Fetches the prebuilt libraries of requirements/llama-builds.toml into the user's cache and unpacks them."""
+"""Fetches the prebuilt libraries of bench/llama_builds/builds.toml into the user's cache and unpacks them."""
 
 import hashlib
 import os
@@ -15,8 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
-from semif.project import project_root
-from semif.sources.cache import cache_root, sole_writer
+from semif.models.sources.cache import cache_root, sole_writer
 
 SECONDS = 300
 
@@ -41,7 +40,7 @@ class Build:
 
 def known_builds() -> dict[str, Build]:
     """The pinned builds by name, oldest first."""
-    path = project_root() / "requirements" / "llama-builds.toml"
+    path = Path(__file__).with_name("builds.toml")
     return {name: Build(name, **pin) for name, pin in tomllib.loads(path.read_text()).items()}
 
 

@@ -11,11 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from semif_adapter.contract import Decision, DecisionRequest, DecisionsRequest, Option
-from semif_adapter.decisions import to_questions
-from semif_adapter.engine import Engine
-from semif_adapter.libllama import Library, open_library
-from semif_adapter.settings import Settings
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import Decision, DecisionRequest, DecisionsRequest, Option
+from semif_adapter.engine.engine import Engine
+from semif_adapter.forms.decisions import to_questions
+from semif_adapter.llama.libllama import Library, open_library
 
 BLOB = 512
 TICKET = "My card was charged twice for the same order, and the parcel has not come either. "

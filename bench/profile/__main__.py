@@ -16,21 +16,21 @@ from time import perf_counter
 
 import numpy as np
 
-from bench.engine.contenders import Job, document, make_job
-from bench.engine.http_client import Connection
-from bench.engine.keep import check_section, keep_section
+from bench.engine.contenders.adapter_process import HOST, Served
+from bench.engine.contenders.contenders import Job, document, make_job
+from bench.engine.contenders.http_client import Connection
+from bench.engine.measuring.workloads import ROUTING, Case, Workloads
+from bench.engine.report.keep import check_section, keep_section
 from bench.engine.run import find_gguf
-from bench.engine.workloads import ROUTING, Case, Workloads
 from bench.profile.watch import CHECK, ENGINE, PASSES, PROMPT, Call, Watch, seconds_by_part, watch_engine
-from bench.served import HOST, Served
 from semif.errors import SemifError
-from semif.evaluation.tasks import read_tasks
-from semif.serve import library_folder
-from semif_adapter.engine import Engine
-from semif_adapter.errors import StartupError
-from semif_adapter.libllama import open_library
-from semif_adapter.model import Model
-from semif_adapter.settings import Settings
+from semif.evaluation.runs.tasks import read_tasks
+from semif.serve.local_adapter import library_folder
+from semif_adapter.contract.errors import StartupError
+from semif_adapter.contract.settings import Settings
+from semif_adapter.engine.engine import Engine
+from semif_adapter.llama.libllama import open_library
+from semif_adapter.llama.model import Model
 
 STATE_TOKENS = 250
 """With a question and the prompt's own words some 300."""

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from bench.profile.watch import Watch, watch_server
-from semif_adapter.engine import Engine
-from semif_adapter.libllama import open_library
-from semif_adapter.server import serve
-from semif_adapter.settings import Settings
+from semif_adapter.contract.settings import Settings
+from semif_adapter.engine.engine import Engine
+from semif_adapter.http.server import serve
+from semif_adapter.llama.libllama import open_library
 
 
 def main(file: Path) -> int:

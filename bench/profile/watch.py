@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from semif_adapter.engine import Engine
-from semif_adapter.intake import Intake
-from semif_adapter.libllama import Library
-from semif_adapter.task import TaskMaker
+from semif_adapter.engine.engine import Engine
+from semif_adapter.engine.tasks import TaskMaker
+from semif_adapter.llama.libllama import Library
+from semif_adapter.serving.intake import Intake
 
 PASSES, PROMPT, CHECK, ENGINE = (
     "forward passes (llama_decode)",

@@ -16,10 +16,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.engine.keep import keep_section
-from bench.engine.measure import Samples, Spread, ratio
+from bench.engine.report.keep import keep_section
+from bench.engine.rounds.measure import Samples, Spread, ratio
 from bench.engine.run import find_gguf
-from bench.random_models import SHAPES
+from bench.models.random_models import SHAPES
 from bench.settings.child import PROMPT_TOKENS, SUFFIX_TOKENS
 from bench.settings.variants import OWN, SETTINGS, Setting
 from semif.errors import SemifError

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.engine.cpu_time import cpu_seconds
+from bench.engine.measuring.cpu_time import cpu_seconds
 from bench.settings.variants import Setting
-from semif.serve import library_folder
-from semif_adapter.context import Context
-from semif_adapter.cpu import usable_cpus
-from semif_adapter.libllama import Library, open_library
-from semif_adapter.model import Model, Tokens
-from semif_adapter.params import ParamsBlob
-from semif_adapter.steps import decode
+from semif.serve.local_adapter import library_folder
+from semif_adapter.decoding.steps import decode
+from semif_adapter.llama.context import Context
+from semif_adapter.llama.libllama import Library, open_library
+from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.llama.struct_layouts import ParamsBlob
+from semif_adapter.machine.cpu import usable_cpus
 
 PROMPT_TOKENS, SUFFIX_TOKENS, SUFFIXES = 512, 32, 4
 STREAMS = 4

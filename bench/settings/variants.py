@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from semif_adapter.context import BATCH_TOKENS
+from semif_adapter.llama.context import BATCH_TOKENS
 
 OWN = "the adapter's"
 

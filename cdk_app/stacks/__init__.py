@@ -1,0 +1,1 @@
+"""The stacks: what is built from, and what answers."""

@@ -4,13 +4,13 @@ from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
-from semif.environment import Environment
-from semif.pins import ImageRef
-from semif_constructs.adapter_repository import AdapterRepository
-from semif_constructs.endpoint_log import EndpointLog
-from semif_constructs.image_build import ImageBuild
-from semif_constructs.model_bucket import ModelBucket
-from semif_constructs.model_build import ModelBuild
+from semif.environment.environment import Environment
+from semif.models.model_pin import ImageRef
+from semif_constructs.builds.adapter_repository import AdapterRepository
+from semif_constructs.builds.image_build import ImageBuild
+from semif_constructs.builds.model_bucket import ModelBucket
+from semif_constructs.builds.model_build import ModelBuild
+from semif_constructs.signals.endpoint_log import EndpointLog
 
 
 class ArtifactsStack(EnvironmentStack):

@@ -4,9 +4,9 @@ from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
 
 from cdk_app.stacks.model_stack import ModelStack
-from semif.environment import Environment
-from semif.lock import Lock
-from semif_constructs.batch_files import BatchFiles
+from semif.environment.environment import Environment
+from semif.lock.lock_file import Lock
+from semif_constructs.hosting.batch_files import BatchFiles
 
 
 class BatchStack(ModelStack):

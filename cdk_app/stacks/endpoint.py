@@ -8,18 +8,18 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from cdk_app.stacks.model_stack import ModelStack
-from semif.environment import Environment
-from semif.lock import Lock
-from semif_constructs.alarm_topic import AlarmTopic
-from semif_constructs.async_inference import AsyncInference
-from semif_constructs.backlog_scaling import BacklogScaling
-from semif_constructs.capacity_alarms import CapacityAlarms
-from semif_constructs.endpoint_dashboard import EndpointDashboard
-from semif_constructs.endpoint_metrics import EndpointMetrics
-from semif_constructs.model_endpoint import ModelEndpoint
-from semif_constructs.request_alarms import RequestAlarms
-from semif_constructs.update_policy import deployment_config
-from semif_constructs.variant_scaling import VariantScaling
+from semif.environment.environment import Environment
+from semif.lock.lock_file import Lock
+from semif_constructs.hosting.async_inference import AsyncInference
+from semif_constructs.hosting.backlog_scaling import BacklogScaling
+from semif_constructs.hosting.model_endpoint import ModelEndpoint
+from semif_constructs.hosting.update_policy import deployment_config
+from semif_constructs.hosting.variant_scaling import VariantScaling
+from semif_constructs.signals.endpoint_metrics import EndpointMetrics
+from semif_constructs.watching.alarm_topic import AlarmTopic
+from semif_constructs.watching.capacity_alarms import CapacityAlarms
+from semif_constructs.watching.endpoint_dashboard import EndpointDashboard
+from semif_constructs.watching.request_alarms import RequestAlarms
 
 
 class EndpointStack(ModelStack):

@@ -6,7 +6,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from semif.environment import Environment
+from semif.environment.environment import Environment
 
 
 class EnvironmentStack(Stack):

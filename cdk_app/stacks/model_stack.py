@@ -7,12 +7,12 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
-from semif.environment import Environment
-from semif.environment_tables import NetworkTable
-from semif.lock import TEMPLATE_METADATA, Lock
-from semif.locked_model import HubModel
-from semif.pins import ImageRef
-from semif_constructs.served_model import ServedModel
+from semif.environment.environment import Environment
+from semif.environment.tables import NetworkTable
+from semif.lock.lock_file import TEMPLATE_METADATA, Lock
+from semif.lock.locked_model import HubModel
+from semif.models.model_pin import ImageRef
+from semif_constructs.hosting.served_model import ServedModel
 
 
 class ModelStack(EnvironmentStack):

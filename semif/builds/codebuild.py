@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from semif.aws import Aws, aws_errors
+from semif.aws.clients import Aws, aws_errors
 from semif.errors import SemifError
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from semif.aws import aws_errors
+from semif.aws.clients import aws_errors
 from semif.errors import SemifError
-from semif.presets import Preset
+from semif.models.presets import Preset
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

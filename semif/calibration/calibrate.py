@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semif.calibration.answers import read_answers
 from semif.calibration.fit import PromptFit, fit_prompt
-from semif_adapter.calibration import Calibration
+from semif.calibration.run_logits import read_answers
+from semif_adapter.archive.calibration import Calibration
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.model_selection import GroupKFold
 
-from semif.calibration.answers import LabelledLogits
-from semif.calibration.groups import Mean, grouped_mean
+from semif.calibration.grouped_mean import Mean, grouped_mean
+from semif.calibration.run_logits import LabelledLogits
 from semif.errors import SemifError
-from semif.evaluation.measures import (
+from semif.evaluation.report.measures import (
     Bin,
     Floats,
     brier_score,
@@ -20,9 +20,15 @@ from semif.evaluation.measures import (
     log_loss,
     reliability,
 )
-from semif_adapter.calibration import MAX_TEMPERATURE, MIN_TEMPERATURE, Figures, Fitted, PromptCalibration
-from semif_adapter.contract import QuestionKind
-from semif_adapter.readout import softmax
+from semif_adapter.archive.calibration import (
+    MAX_TEMPERATURE,
+    MIN_TEMPERATURE,
+    Figures,
+    Fitted,
+    PromptCalibration,
+)
+from semif_adapter.contract.wire import QuestionKind
+from semif_adapter.decoding.continuations import softmax
 
 MIN_TASKS = 50
 """Fewest answered tasks to fit one temperature on, for all of a prompt or for one kind."""

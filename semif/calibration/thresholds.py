@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from semif.calibration.groups import Mean, grouped_mean
+from semif.calibration.grouped_mean import Mean, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.measures import CONFIDENCE_LEVEL, Share, share
+from semif.evaluation.report.measures import CONFIDENCE_LEVEL, Share, share
 
 STEPS = 100
 """Thresholds are multiples of 1/STEPS: a finer one would say more than the answers can."""

@@ -1,18 +1,27 @@
-"""`semif`: each command is a module of this package with a `command`, loaded when it is called for."""
+"""`semif`: each command is a module with a `command`, in one of the rooms below, loaded when it is called."""
 
 from importlib import import_module
 from typing import Any
 
 import click
 
-from semif.cli.common import Failed, Interrupted
+from semif.cli.output import Failed, Interrupted
 from semif.errors import SemifError
 
+_ROOMS = {
+    "asking": ("decide", "ask", "submit", "batch", "serve"),
+    "operating": ("demo", "deploy", "status", "logs", "size", "diff", "rollback", "destroy"),
+    "preparing": ("build", "env", "model", "image"),
+}
+"""The module of `decide` is `semif.cli.asking.decide`."""
+_MODULES = {name: f"semif.cli.{room}.{name}" for room, names in _ROOMS.items() for name in names} | {
+    name: f"semif.cli.{name}" for name in ("evaluate", "calibrate")
+}
 COMMANDS = (
     "demo", "serve", "deploy", "decide", "ask", "submit", "batch", "evaluate", "calibrate", "status", "logs",
     "size", "diff", "rollback", "destroy", "build", "env", "model", "image",
 )  # fmt: skip
-"""In the order of `semif --help`. The module of `decide` is `semif.cli.decide`."""
+"""In the order of `semif --help`."""
 
 
 class Commands(click.Group):
@@ -26,7 +35,7 @@ class Commands(click.Group):
         """The command's click object; None where there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"semif.cli.{cmd_name}").command
+        command: click.Command = import_module(_MODULES[cmd_name]).command
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

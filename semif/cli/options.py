@@ -10,7 +10,7 @@ from rich.console import Console
 
 from semif.cli.steps import Steps
 from semif.errors import SemifError
-from semif.files import check_writable
+from semif.project.whole_files import check_writable
 
 Command = Callable[..., Any]
 

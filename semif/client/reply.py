@@ -16,8 +16,8 @@ from semif.client.errors import (
     UnknownReplyError,
 )
 from semif.errors import printable
-from semif_adapter.contract import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
-from semif_adapter.systemone.types import FaultBody, InvalidRequestBody, SystemOneResponse
+from semif_adapter.contract.wire import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
+from semif_adapter.forms.systemone.types import FaultBody, InvalidRequestBody, SystemOneResponse
 
 _SHOWN_CHARACTERS = 200
 _LONGEST = 1_000

@@ -11,16 +11,16 @@ from semif.client.questions import Question
 from semif.client.reply import Answer, read_answer
 from semif.client.results import Choice_co, DecisionResult, best_option
 from semif.errors import SemifError
-from semif_adapter.contract import MAX_BODY_BYTES, MAX_DECISIONS
-from semif_adapter.errors import InvalidRequestError
-from semif_adapter.parse import FORMS, parse_decisions, read_document
+from semif_adapter.contract.errors import InvalidRequestError
+from semif_adapter.contract.wire import MAX_BODY_BYTES, MAX_DECISIONS
+from semif_adapter.forms.invocations import FORMS, parse_decisions, read_document
 
 Read_co = TypeVar("Read_co", covariant=True)
 
 State: TypeAlias = str | Mapping[str, Any] | Sequence[Any]
 """What a decision is about: text, or what JSON has for an object or an array."""
 OrderDebiasing: TypeAlias = Literal["none", "rotate"]
-"""See `semif_adapter.contract.Parameters`."""
+"""See `semif_adapter.contract.wire.Parameters`."""
 
 DECISION_ID = "decision"
 """The id of a decision that was given none; of several, their place follows: `decision-1`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from semif_adapter.contract import AppliedCalibration, ModelInfo, Result, ResultTiming
+from semif_adapter.contract.wire import AppliedCalibration, ModelInfo, Result, ResultTiming
 
 Choice_co = TypeVar("Choice_co", covariant=True)
 

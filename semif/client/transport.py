@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import boto3
 
-from semif.aws import Aws, aws_errors
-from semif.client.endpoint import SAGEMAKERS_SECONDS, EndpointTransport, invoke_config
+from semif.aws.clients import Aws, aws_errors
+from semif.client.endpoint_transport import SAGEMAKERS_SECONDS, EndpointTransport, invoke_config
 from semif.client.errors import ClosedClientError
-from semif.client.url import UrlTransport
+from semif.client.url_transport import UrlTransport
 from semif.errors import SemifError
 
 if TYPE_CHECKING:

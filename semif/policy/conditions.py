@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, field_validator, model_validator
 
 from semif.errors import shown
-from semif_adapter.contract import WireModel
+from semif_adapter.contract.wire import WireModel
 
 Scalar = str | int | float | bool
 Value = Scalar | tuple[Scalar, ...]

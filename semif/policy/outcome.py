@@ -6,7 +6,7 @@ from pydantic import Field
 
 from semif.client.errors import DecisionError
 from semif.client.results import DecisionResult
-from semif_adapter.contract import WireModel
+from semif_adapter.contract.wire import WireModel
 
 DecidedBy = Literal["rule", "answer", "fallback", "veto"]
 Check = Literal["threshold", "margin", "allowed_token_mass", "tie"]

@@ -12,11 +12,11 @@ from pydantic_core import InitErrorDetails
 from semif.client.errors import DecisionError
 from semif.client.results import DecisionResult
 from semif.policy.conditions import Condition
-from semif.policy.judging import Endpoint, Reply, check_asking, deliberate, run, run_async, unanswered
+from semif.policy.deliberation import Endpoint, Reply, check_asking, deliberate, run, run_async, unanswered
 from semif.policy.outcome import Outcome
 from semif.policy.problems import problems_together
 from semif.policy.rules import MAX_RULES, Fallback, Name, Rule, Veto
-from semif_adapter.contract import MAX_OPTIONS, Identifier, WireModel
+from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
 
 if TYPE_CHECKING:
     from semif.client.async_client import AsyncDecisionClient

@@ -8,7 +8,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from semif.errors import SemifError, shown
 from semif.policy.conditions import Condition, Unjudged
-from semif_adapter.contract import Identifier, WireModel
+from semif_adapter.contract.wire import Identifier, WireModel
 
 PERSON = "person"
 """What stands in `then` where no option is taken, but a person asked; no option may have this name."""

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 Document = dict[str, Any]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from bench.tiny_models import write_tiny_gguf
-from semif_adapter.engine import Engine
-from semif_adapter.libllama import Library, open_library
-from semif_adapter.settings import Settings
+from bench.models.tiny_models import write_tiny_gguf
+from semif_adapter.contract.settings import Settings
+from semif_adapter.engine.engine import Engine
+from semif_adapter.llama.libllama import Library, open_library
 
 
 @pytest.fixture(scope="session")

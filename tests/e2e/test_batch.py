@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from semif.cli import main
-from semif.environment import read_environment
-from tests.e2e.conftest import REPOSITORY, LocalAws, put_tiny_model
+from semif.environment.environment import read_environment
+from tests.support.local_aws import REPOSITORY, LocalAws, put_tiny_model
 
 BUCKET, ARCHIVE = "batch-models", "tiny/model.tar.gz"
 NAME = "nightly"

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local_aws.container_engine import missing
-from semif import local
-from semif.evaluation.run_file import read_run
-from semif.lock import BuiltImage, UnbuiltImage, read_lock
-from semif.presets import load_preset
-from semif_adapter.readout import softmax
-from tests.calibrations import TEMPERATURE, calibration, write_calibration
+from local_aws.images.container_engine import missing
+from semif.evaluation.runs.run_file import read_run
+from semif.lock.lock_file import BuiltImage, UnbuiltImage, read_lock
+from semif.models.presets import load_preset
+from semif.target import local_server
+from semif_adapter.decoding.continuations import softmax
+from tests.support.calibrations import TEMPERATURE, calibration, write_calibration
 
 REPOSITORY = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(
@@ -91,12 +91,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert "endpoint: InService, 1 of 1 instances (" in deployed.stderr
         yield project
     finally:
-        local.stop_server(project)
+        local_server.stop_server(project)
 
 
 def test_the_lock_pins_what_was_built(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEMIF_PROJECT", str(project))
-    lock = read_lock(local.lock_path(project, "demo"))
+    lock = read_lock(local_server.lock_path(project, "demo"))
     assert isinstance(lock.image, UnbuiltImage if missing() else BuiltImage)
     assert lock.model.manifest_sha256 == load_preset("embedded").manifest().sha256
     assert not (project / "environments" / "demo.lock.json").exists()
@@ -119,7 +119,7 @@ def test_the_containers_lines_are_shown(project: Path) -> None:
 
 
 def test_the_deployed_lock_comes_back_in_place_of_another(project: Path) -> None:
-    path = local.lock_path(project, "demo")
+    path = local_server.lock_path(project, "demo")
     deployed = path.read_bytes()
     alone = semif(project, "rollback", "demo", "--local", "--yes")
     assert alone.returncode == 1
@@ -148,7 +148,7 @@ def test_labelled_tasks_are_asked_and_the_lock_is_in_the_run(project: Path) -> N
     asked = semif(project, *run_it, "run.jsonl")
     assert asked.returncode == 0, asked.stderr
     run = read_run(project / "run.jsonl")
-    lock = read_lock(local.lock_path(project, "demo"))
+    lock = read_lock(local_server.lock_path(project, "demo"))
     assert (run.header.target.kind, run.header.target.name) == ("endpoint", "semif-demo")
     assert run.header.pins.model_data == lock.model.address
     assert run.header.pins.image == (str(lock.image.uri) if isinstance(lock.image, BuiltImage) else None)
@@ -177,7 +177,7 @@ def test_a_prompt_that_is_too_long_is_refused_with_the_counts(project: Path) -> 
 
 
 def test_a_second_build_changes_nothing(project: Path) -> None:
-    path = local.lock_path(project, "demo")
+    path = local_server.lock_path(project, "demo")
     before = path.read_bytes()
     built = semif(project, "build", "demo", "--local", "--json")
     assert built.returncode == 0, built.stderr
@@ -222,8 +222,8 @@ def test_destroy_leaves_nothing(project: Path) -> None:
     destroyed = semif(project, "destroy", "demo", "--local", "--yes", "--json")
     assert destroyed.returncode == 0, destroyed.stderr
     assert json.loads(destroyed.stdout)["deleted"] == STACKS
-    assert local.find_server(project) is None
-    assert not local.lock_path(project, "demo").exists()
+    assert local_server.find_server(project) is None
+    assert not local_server.lock_path(project, "demo").exists()
     wait_until_nothing_runs(project)
     again = semif(project, "destroy", "demo", "--local", "--yes", "--json")
     assert (again.returncode, json.loads(again.stdout)["deleted"]) == (0, [])
@@ -248,8 +248,8 @@ def test_a_demo_whose_build_fails_says_why_and_leaves_nothing(tmp_path: Path) ->
     assert "the model build ended FAILED in phase INSTALL" in failed.stderr
     assert "  the disk is full\n" in failed.stderr
     assert "Traceback" not in failed.stderr
-    assert local.find_server(project) is None
-    assert not local.lock_path(project, "demo").exists()
+    assert local_server.find_server(project) is None
+    assert not local_server.lock_path(project, "demo").exists()
     assert processes_of(project) == []
 
 
@@ -258,12 +258,12 @@ def test_a_demo_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "semif", "demo"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as demo:
-        while local.find_server(project) is None:
+        while local_server.find_server(project) is None:
             assert demo.poll() is None
             time.sleep(0.05)
         demo.terminate()
         output, _ = demo.communicate(timeout=60)
     assert demo.returncode == 128 + signal.SIGTERM
     assert b"demo: ok" not in output
-    assert local.find_server(project) is None
+    assert local_server.find_server(project) is None
     wait_until_nothing_runs(project)

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from semif.stacks import empty_bucket
-from tests.e2e.conftest import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws, put_tiny_model
-from tests.e2e.test_hosting import settled
+from semif.aws.stacks import empty_bucket
+from tests.local_aws.test_hosting import settled
+from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws, put_tiny_model
 
 BUCKET = "submitted"
 ENVIRONMENT = """

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from semif import local
-from semif.evaluation.run_file import read_run
-from semif.lock import PublishedImage, read_lock
-from semif.locked_model import UnpackedModel
+from semif.evaluation.runs.run_file import read_run
+from semif.lock.lock_file import PublishedImage, read_lock
+from semif.lock.locked_model import UnpackedModel
+from semif.target import local_server
 from tests.e2e.test_chain import copy_project, semif
 
 ASK = ("ask", "demo-text", "--local", "--max-tokens", "8", "--temperature", "0")
@@ -25,11 +25,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert deployed.stdout.endswith('  semif ask demo-text --local "Which colour is the sky?"\n')
         yield project
     finally:
-        local.stop_server(project)
+        local_server.stop_server(project)
 
 
 def test_the_lock_pins_files_and_the_endpoint_runs_them(project: Path) -> None:
-    lock = read_lock(local.lock_path(project, "demo-text"))
+    lock = read_lock(local_server.lock_path(project, "demo-text"))
     assert isinstance(lock.model, UnpackedModel)
     status = semif(project, "status", "demo-text", "--local", "--json")
     told = json.loads(status.stdout)
@@ -58,7 +58,7 @@ def test_labelled_tasks_are_answered_in_words(project: Path) -> None:
     answered = any(record.status == "answered" for record in run.records)
     assert asked.returncode == (0 if answered else 1), asked.stderr
     assert len(run.records) == 3
-    lock = read_lock(local.lock_path(project, "demo-text"))
+    lock = read_lock(local_server.lock_path(project, "demo-text"))
     assert (run.header.target.kind, run.header.pins.model_data) == ("chat", lock.model.address)
     assert isinstance(lock.image, PublishedImage)
     assert run.header.pins.image == str(lock.image.uri)
@@ -86,4 +86,4 @@ def test_destroy_leaves_nothing(project: Path) -> None:
         "Semif-demo-text-Endpoint",
         "Semif-demo-text-Artifacts",
     ]
-    assert local.find_server(project) is None
+    assert local_server.find_server(project) is None

@@ -17,12 +17,12 @@ from urllib.parse import urlparse
 
 import pytest
 
-from local_aws.container_engine import missing
-from semif.base_images import base_image
+from local_aws.images.container_engine import missing
 from semif.builds.sources import IMAGE_SOURCES, pack_sources, upload_sources
-from semif.presets import load_preset
-from semif.project import project_root
-from tests.e2e.conftest import LocalAws, start_local_aws
+from semif.images.base_images import base_image
+from semif.models.presets import load_preset
+from semif.project.root import project_root
+from tests.support.local_aws import LocalAws, start_local_aws
 
 if TYPE_CHECKING:
     from mypy_boto3_codebuild.type_defs import BuildTypeDef, EnvironmentVariableTypeDef

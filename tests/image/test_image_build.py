@@ -15,9 +15,9 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from local_aws.stand_in import make_root
-from semif.base_images import base_image
-from semif.project import project_root
+from local_aws.images.stand_in_image import make_root
+from semif.images.base_images import base_image
+from semif.project.root import project_root
 from tests.image.conftest import BUCKET, REPOSITORY, REVISION, Built, ImageBuilds
 
 IMAGE = project_root() / "adapter_image"

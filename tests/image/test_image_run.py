@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from semif.presets import load_preset
-from semif.project import project_root
+from semif.models.presets import load_preset
+from semif.project.root import project_root
 from tests.image.conftest import Built, Container, Start
 
 EXAMPLE = project_root() / "examples" / "routing.json"

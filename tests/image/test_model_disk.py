@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from semif.presets import load_preset
+from semif.models.presets import load_preset
 from tests.image.conftest import BUCKET, ImageBuilds
 
 ON_A_SMALL_DISK = 'mount -t tmpfs -o "size=$BYTES" tmpfs "$DISK"; exec "$@"'

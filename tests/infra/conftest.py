@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from semif.environment import Environment, read_environment
-from semif.lock import Lock
+from semif.environment.environment import Environment
+from semif.lock.lock_file import Lock
 
 ROOT = Path(__file__).resolve().parents[2]
 _SYNTH = runpy.run_path(str(Path(__file__).with_name("synth.py")))
@@ -23,16 +23,6 @@ os.environ["PATH"] = os.pathsep.join(
 Templates = dict[str, Any]
 """Name of a stack (`Artifacts`, `Endpoint`) to its template."""
 Synth = Callable[[Environment, Lock | None], Templates]
-
-
-@pytest.fixture(scope="session")
-def root() -> Path:
-    return ROOT
-
-
-@pytest.fixture(scope="session")
-def example_lock() -> Callable[[Environment], Lock]:
-    return _SYNTH["example_lock"]
 
 
 @pytest.fixture(scope="session")
@@ -65,15 +55,3 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Templates]:
         patch.setenv("SEMIF_PROJECT", str(_SYNTH["write_matrix"](folder / "project", ROOT)))
         found: dict[str, Templates] = _SYNTH["synthesise"](_SYNTH["deployments"](), outdir=folder / "cdk.out")
     return found
-
-
-@pytest.fixture
-def environment_of(tmp_path: Path) -> Callable[..., Environment]:
-    """An environment from the text of a file."""
-
-    def read(text: str, name: str = "test") -> Environment:
-        path = tmp_path / f"{name}.toml"
-        path.write_text(text)
-        return read_environment(path)
-
-    return read

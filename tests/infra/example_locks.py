@@ -8,12 +8,12 @@ an environment, of its preset or of adapter_image/dlc.toml.
 import hashlib
 from pathlib import Path
 
-from semif.base_images import base_image
-from semif.environment import Environment, environment_names, load_environment
-from semif.lock import BuiltImage, Lock, PublishedImage, write_lock
-from semif.locked_model import ArchivedModel, HubModel, UnpackedModel
-from semif.pins import ImageRef
-from semif.regional_image import regional_image, registry_of
+from semif.environment.environment import Environment, environment_names, load_environment
+from semif.images.base_images import base_image
+from semif.images.regional_images import regional_image, registry_of
+from semif.lock.lock_file import BuiltImage, Lock, PublishedImage, write_lock
+from semif.lock.locked_model import ArchivedModel, HubModel, UnpackedModel
+from semif.models.model_pin import ImageRef
 
 LOCKS = Path(__file__).parent / "locks"
 ACCOUNT = "111122223333"

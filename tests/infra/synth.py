@@ -16,7 +16,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from cdk_app.app import Deployment, build
-from semif.environment import environment_names, load_environment
+from semif.environment.environment import environment_names, load_environment
 from semif.errors import SemifError
 
 HERE = Path(__file__).parent

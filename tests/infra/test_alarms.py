@@ -10,16 +10,16 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Match, Template
 
-from semif_adapter import metrics as adapter_metrics
-from semif_constructs.endpoint_dashboard import EndpointDashboard
-from semif_constructs.endpoint_metrics import EndpointMetrics
-from semif_constructs.request_alarms import RequestAlarms
+from semif_adapter.contract import figures
+from semif_constructs.signals.endpoint_metrics import EndpointMetrics
+from semif_constructs.watching.endpoint_dashboard import EndpointDashboard
+from semif_constructs.watching.request_alarms import RequestAlarms
 
 Templates = dict[str, Any]
 MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
 CASES: dict[str, dict[str, Any]] = MATRIX["cases"]()
 ALARM, DASHBOARD, TOPIC = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::SNS::Topic"
-ADAPTERS = {metric.name for metric in adapter_metrics.METRICS}
+ADAPTERS = {metric.name for metric in figures.METRICS}
 SAGEMAKERS = {
     "AWS/SageMaker": {
         *("ApproximateAgeOfOldestRequest", "ApproximateBacklogSize", "ApproximateBacklogSizePerInstance"),
@@ -77,7 +77,7 @@ def shown_in(template: dict[str, Any]) -> set[tuple[str, str]]:
 
 def assert_known(found: set[tuple[str, str]]) -> None:
     for namespace, name in found:
-        known = ADAPTERS if namespace == adapter_metrics.NAMESPACE else SAGEMAKERS[namespace]
+        known = ADAPTERS if namespace == figures.NAMESPACE else SAGEMAKERS[namespace]
         assert name in known, (namespace, name)
 
 
@@ -143,7 +143,7 @@ def test_the_alarms_of_each_path(matrix: dict[str, Templates], name: str) -> Non
     assert ("/aws/sagemaker/Endpoints", "CPUUtilization") in shown
     gpu = {("/aws/sagemaker/Endpoints", metric) for metric in ("GPUUtilization", "GPUMemoryUtilization")}
     assert gpu & shown == (gpu if "cuda" in case["path"] else set())
-    adapters = {metric for namespace, metric in shown if namespace == adapter_metrics.NAMESPACE}
+    adapters = {metric for namespace, metric in shown if namespace == figures.NAMESPACE}
     assert bool(adapters) != case["path"].startswith("text")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aws_cdk.assertions import Match, Template
 
-from semif.environment import Environment, environment_names, load_environment
-from semif.lock import Lock
+from semif.environment.environment import Environment, environment_names, load_environment
+from semif.lock.lock_file import Lock
 
 Templates = dict[str, Any]
 Synth = Callable[[Environment, Lock | None], Templates]

@@ -10,7 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Match, Template
 
-from semif_constructs.async_inference import AsyncInference
+from semif_constructs.hosting.async_inference import AsyncInference
 
 Templates = dict[str, Any]
 MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from semif.batch.rules import DEADLINE_SECONDS, invocation_seconds
-from semif.environment import Environment
+from semif.environment.environment import Environment
+from semif.environment.explained import resolved
 from semif.errors import ProblemsError
-from semif.resolved import resolved
-from semif_adapter.settings import Settings
+from semif.sagemaker.transform_rules import DEADLINE_SECONDS, invocation_seconds
+from semif_adapter.contract.settings import Settings
 
 MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
 KEY_ARN = MATRIX["KEY_ARN"]

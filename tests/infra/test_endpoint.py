@@ -10,16 +10,16 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk.assertions import Annotations, Match, Template
 
-from semif.base_images import base_image
-from semif.environment import Environment, environment_names, load_environment
+from semif.environment.environment import Environment, environment_names, load_environment
 from semif.errors import ProblemsError, SemifError
-from semif.lock import LOCAL_ACCOUNT, Lock, UnbuiltImage
-from semif.pins import ImageRef
-from semif.regional_image import registry_of
-from semif_adapter.settings import Settings
-from semif_constructs.image_access import repository_arn
-from semif_constructs.model_endpoint import ModelEndpoint
-from semif_constructs.served_model import ServedModel
+from semif.images.base_images import base_image
+from semif.images.regional_images import registry_of
+from semif.lock.lock_file import LOCAL_ACCOUNT, Lock, UnbuiltImage
+from semif.models.model_pin import ImageRef
+from semif_adapter.contract.settings import Settings
+from semif_constructs.hosting.model_endpoint import ModelEndpoint
+from semif_constructs.hosting.served_model import ServedModel
+from semif_constructs.iam.image_access import repository_arn
 
 Templates = dict[str, Any]
 Synth = Callable[[Environment, Lock | None], Templates]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aws_cdk.assertions import Template
 
-from semif.base_images import base_image
+from semif.images.base_images import base_image
 
 Templates = dict[str, Any]
 MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from semif.environment import environment_names
+from semif.environment.environment import environment_names
 
 Templates = dict[str, Any]
 MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))

@@ -7,12 +7,12 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Match, Template
 
 from semif.errors import ProblemsError
-from semif.pins import ImageRef
-from semif_constructs.backlog_scaling import BacklogScaling
-from semif_constructs.capacity_alarms import CapacityAlarms
-from semif_constructs.model_endpoint import ModelEndpoint
-from semif_constructs.served_model import ServedModel
-from semif_constructs.variant_scaling import VariantScaling
+from semif.models.model_pin import ImageRef
+from semif_constructs.hosting.backlog_scaling import BacklogScaling
+from semif_constructs.hosting.model_endpoint import ModelEndpoint
+from semif_constructs.hosting.served_model import ServedModel
+from semif_constructs.hosting.variant_scaling import VariantScaling
+from semif_constructs.watching.capacity_alarms import CapacityAlarms
 
 Templates = dict[str, Any]
 TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"

@@ -14,12 +14,12 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_s3 as s3
 
 from cdk_app.app import build, compose
-from semif.base_images import base_image
-from semif.environment import Environment, environment_names, load_environment
-from semif.environment_tables import NetworkTable
+from semif.environment.environment import Environment, environment_names, load_environment
+from semif.environment.tables import NetworkTable
 from semif.errors import SemifError
-from semif.lock import Lock
-from semif.pins import ImageRef
+from semif.images.base_images import base_image
+from semif.lock.lock_file import Lock
+from semif.models.model_pin import ImageRef
 
 Templates = dict[str, Any]
 Synth = Callable[[Environment, Lock | None], Templates]

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semif.errors import ProblemsError
-from semif.updates import Strategy, execution_seconds, step_percent, update_problems, waits
-from semif_constructs.update_policy import deployment_config
+from semif.sagemaker.update_strategies import (
+    Strategy,
+    execution_seconds,
+    step_percent,
+    update_problems,
+    waits,
+)
+from semif_constructs.hosting.update_policy import deployment_config
 
 Templates = dict[str, Any]
 ENDPOINT = "AWS::SageMaker::Endpoint"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from moto import mock_aws
 
-from semif.aws import Aws
-from semif.project import project_root
-from tests.serving import serving
-from tests.toolkit.running import running
-from tests.toolkit.sagemaker_stand_in import StandIn
+from semif.aws.clients import Aws
+from semif.project.root import project_root
+from tests.support.running import running
+from tests.support.sagemaker_stand_in import StandIn
+from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

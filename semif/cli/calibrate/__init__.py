@@ -4,7 +4,7 @@ import click
 
 from semif.cli.calibrate.fit import fit
 from semif.cli.calibrate.thresholds import thresholds
-from semif.cli.common import InOrder
+from semif.cli.output import InOrder
 
 
 @click.group(cls=InOrder)

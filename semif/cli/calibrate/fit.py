@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from semif.cli.calibrate.options import run_files, tell_left_out
-from semif.cli.common import json_option, print_json
+from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.run_file import keep_runs
-from semif.files import write_whole
+from semif.evaluation.runs.run_file import keep_runs
+from semif.project.whole_files import write_whole
 
 if TYPE_CHECKING:
     from semif.calibration.fit import PromptFit
-    from semif_adapter.calibration import Fitted
+    from semif_adapter.archive.calibration import Fitted
 
 
 @click.command()

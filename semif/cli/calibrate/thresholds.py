@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semif.cli.calibrate.options import run_files, tell_left_out
-from semif.cli.common import json_option, print_json
+from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
 
 if TYPE_CHECKING:
-    from semif.calibration.search import FoundThreshold, Goal
+    from semif.calibration.find_threshold import FoundThreshold, Goal
     from semif.calibration.thresholds import OperatingPoint
-    from semif.evaluation.measures import Share
+    from semif.evaluation.report.measures import Share
 
 LADDER = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 """Thresholds that the table shows beside the one that was found."""
@@ -86,13 +86,13 @@ def thresholds(
     if len(given) != 1:
         raise click.UsageError("give exactly one of --precision, --coverage and --cost-of-error")
     need_evaluate_extra()
-    from semif.calibration import policies, search  # noqa: PLC0415 - SciPy takes its time to load
+    from semif.calibration import find_threshold, threshold_policy  # noqa: PLC0415 - SciPy takes its time to load
 
     [(goal, value)] = given
-    found = search.find_threshold(runs, goal, value, family=family, calibration=calibration)
+    found = find_threshold.find_threshold(runs, goal, value, family=family, calibration=calibration)
     tell_left_out(found.judged.left_out)
     if output is not None:
-        policies.write_threshold_policy(found, output)
+        threshold_policy.write_threshold_policy(found, output)
     if as_json:
         print_json(
             {

@@ -2,10 +2,10 @@
 
 import click
 
-from semif.cli.common import InOrder
 from semif.cli.evaluate.compare import compare
 from semif.cli.evaluate.report import report
 from semif.cli.evaluate.run import run
+from semif.cli.output import InOrder
 
 
 @click.group(cls=InOrder)

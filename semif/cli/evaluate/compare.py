@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from semif.cli.common import json_option
 from semif.cli.evaluate.report import html_option, markdown_option, run_file
+from semif.cli.output import json_option
 from semif.evaluation.extra import need_evaluate_extra
 
 

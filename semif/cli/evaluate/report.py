@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from semif.cli.common import json_option
+from semif.cli.output import json_option
 from semif.evaluation.extra import need_evaluate_extra
 
 run_file = click.Path(path_type=Path)

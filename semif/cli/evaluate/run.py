@@ -5,18 +5,18 @@ from pathlib import Path
 
 import click
 
-from semif.cli.common import count_on_stderr, json_option
 from semif.cli.options import api_key, target_options, url_option
+from semif.cli.output import count_on_stderr, json_option
 from semif.client.errors import DecisionError
 from semif.errors import SemifError
-from semif.evaluation.evaluate import evaluate
+from semif.evaluation.asking.callers import MAX_IN_FLIGHT
+from semif.evaluation.asking.evaluation import evaluate
+from semif.evaluation.asking.forms.chat import MAX_TOKENS
+from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.forms.chat import MAX_TOKENS
-from semif.evaluation.run import MAX_IN_FLIGHT
-from semif.evaluation.run_file import Asking
-from semif.evaluation.targets import FORM_NAMES, FormName, endpoint_target, url_target
-from semif.evaluation.tasks import read_task_sets
-from semif.target import open_target
+from semif.evaluation.runs.run_file import Asking
+from semif.evaluation.runs.tasks import read_task_sets
+from semif.target.target import open_target
 
 
 @click.command()

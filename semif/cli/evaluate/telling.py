@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from semif.cli.common import print_json
-from semif.evaluation.compare import compare, pair
-from semif.evaluation.compare_tables import caveats, comparison_tables, verdict
-from semif.evaluation.report_tables import read_judged_run, report_tables
-from semif.evaluation.run_file import keep_runs
-from semif.evaluation.summary import Summary, summarise
-from semif.evaluation.tables import Table, markdown, print_tables
-from semif.files import write_whole
+from semif.cli.output import print_json
+from semif.evaluation.report.compare import compare, pair
+from semif.evaluation.report.compare_tables import caveats, comparison_tables, verdict
+from semif.evaluation.report.report_tables import read_judged_run, report_tables
+from semif.evaluation.report.summary import Summary, summarise
+from semif.evaluation.report.tables import Table, markdown, print_tables
+from semif.evaluation.runs.run_file import keep_runs
+from semif.project.whole_files import write_whole
 
 
 def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool) -> Summary:
@@ -24,7 +24,7 @@ def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as
     tables = report_tables(run.header, summary)
     keep_runs((path,), html, markdown_file)
     if html is not None:
-        from semif.evaluation.report_page import report_page  # noqa: PLC0415 - matplotlib, for the page alone
+        from semif.evaluation.report.report_page import report_page  # noqa: PLC0415 - matplotlib, for the page alone
 
         _write(html, report_page(run, summary))
     if markdown_file is not None:
@@ -47,7 +47,7 @@ def tell_comparison(
     told = (verdict(found), *caveats(a, b, pairs))
     keep_runs((first, second), html, markdown_file)
     if html is not None:
-        from semif.evaluation.compare_page import comparison_page  # noqa: PLC0415 - matplotlib, for the page alone
+        from semif.evaluation.report.compare_page import comparison_page  # noqa: PLC0415 - matplotlib, for the page alone
 
         _write(html, comparison_page(a, b, pairs, found))
     if markdown_file is not None:

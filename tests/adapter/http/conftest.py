@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 import uvicorn
 
-from semif_adapter.app import create_app
-from semif_adapter.context import Pass, Rows
-from semif_adapter.contract import Layout, Result, ResultTiming, SharedTiming
-from semif_adapter.protocol import BoundedProtocol
-from semif_adapter.question import Question
-from semif_adapter.runner import Run, Runner
-from semif_adapter.scoring import Answer, Prepared, ScoringEngine
-from semif_adapter.server import listen
-from semif_adapter.settings import Settings
-from semif_adapter.steps import Steps, forward
-from semif_adapter.worker import Worker
-from tests.model_info import model_info
+from semif_adapter.contract.question import Question
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import Layout, Result, ResultTiming, SharedTiming
+from semif_adapter.decoding.steps import Steps, forward
+from semif_adapter.engine.interface import Answer, Prepared, ScoringEngine
+from semif_adapter.engine.scheduler import Run, Runner
+from semif_adapter.http.app import create_app
+from semif_adapter.http.protocol import BoundedProtocol
+from semif_adapter.http.server import listen
+from semif_adapter.llama.context import Pass, Rows
+from semif_adapter.serving.worker import Worker
+from tests.support.model_info import model_info
 
 INFO = model_info(name="scripted", file="scripted.gguf")
 TURN = 512

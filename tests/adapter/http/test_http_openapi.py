@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.app import create_app
-from semif_adapter.engine import Engine
-from semif_adapter.settings import Settings
+from semif_adapter.contract.settings import Settings
+from semif_adapter.engine.engine import Engine
+from semif_adapter.http.app import create_app
 
 KEY = "the-key"
 

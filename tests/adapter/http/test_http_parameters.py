@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.contract import Layout
-from semif_adapter.engine import Engine
-from semif_adapter.settings import Settings
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import Layout
+from semif_adapter.engine.engine import Engine
 
 Document = dict[str, Any]
 ROTATE = {"parameters": {"order_debiasing": "rotate"}}

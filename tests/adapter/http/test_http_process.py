@@ -11,21 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from semif_adapter.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
-from semif_adapter.settings import Settings
-from tests import model_info
+from semif_adapter.contract.settings import Settings
+from semif_adapter.http.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
 from tests.adapter.adapter_process import Adapter, Document
+from tests.support import model_info
 
 # An engine that waits: for a line on standard input before it has loaded, and for another before each answer.
 # What the line says happens then: `fault` fails this answer, `dead` the engine, `kill` the process.
 WAITING_ENGINE = """
 import signal, sys
-from semif_adapter.server import serve
-from semif_adapter.settings import Settings
+from semif_adapter.http.server import serve
+from semif_adapter.contract.settings import Settings
 import importlib.util, os
 
 # By file: another package called `tests` may be installed.
-for name, path in (("tests.model_info", os.environ["MODEL_INFO"]), ("support", os.environ["SUPPORT"])):
+files = {"tests.support.model_info": os.environ["MODEL_INFO"], "support": os.environ["SUPPORT"]}
+for name, path in files.items():
     spec = importlib.util.spec_from_file_location(name, path)
     sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(sys.modules[name])

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.contract import DecisionResponse, DecisionsResponse
-from semif_adapter.engine import Engine
-from semif_adapter.settings import Settings
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import DecisionResponse, DecisionsResponse
+from semif_adapter.engine.engine import Engine
 
 SECRET = "Orchideenwasser"
 CONTEXT = 1024

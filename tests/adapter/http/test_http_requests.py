@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.server import listen
+from semif_adapter.http.server import listen
 
 START_REFUSED = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 SECRET = "Orchideenwasser"

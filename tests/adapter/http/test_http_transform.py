@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.engine import Engine
-from semif_adapter.execution_parameters import MAX_JOB_PAYLOAD_MB, execution_parameters
-from semif_adapter.question import Question
-from semif_adapter.settings import Settings
+from semif_adapter.contract.question import Question
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.transform_parameters import MAX_JOB_PAYLOAD_MB, execution_parameters
+from semif_adapter.engine.engine import Engine
 
 Document = dict[str, Any]
 SPOILED = "~"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.engine import Engine
-from semif_adapter.settings import Settings
+from semif_adapter.contract.settings import Settings
+from semif_adapter.engine.engine import Engine
 
 if sys.version_info >= (3, 14):
     from compression import zstd

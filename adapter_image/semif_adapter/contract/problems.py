@@ -1,0 +1,120 @@
+"""What is wrong with a request, in words: place and type, never the caller's text.
+
+A key that the caller chose is named by its position in its object, counted from 0 (`decision.state.#2`).
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from pydantic_core import ErrorDetails
+
+from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
+
+MAX_REPORTED = 20
+"""Most problems spelt out in one reply."""
+
+IsOurs = Callable[[Location], bool]
+"""Whether the key at the end of a location is one of the wire's, and may be shown."""
+
+SHAPE_MESSAGES = {
+    "missing": "is missing",
+    "extra_forbidden": "is not a key of this object, allowed are {allowed}",
+    "model_type": "must be an object, got {got}",
+    "model_attributes_type": "must be an object, got {got}",
+    "dict_type": "must be an object, got {got}",
+    "tuple_type": "must be an array, got {got}",
+    "string_type": "must be a string, got {got}",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {limit[max_length]} characters, got {size}",
+    "too_short": "must hold at least {limit[min_length]}, got {size}",
+    "too_long": "must hold at most {limit[max_length]}, got {size}",
+    "literal_error": "must be {limit[expected]}, got {got}",
+}
+"""pydantic's error types that our models can give, in our words; its own show the caller's keys."""
+
+
+def shape_message(detail: ErrorDetails, allowed: Iterable[str] = ()) -> str:
+    """One of pydantic's findings in our words; `allowed` are the keys of the object where one is unknown."""
+    value = detail["input"]
+    template = SHAPE_MESSAGES.get(detail["type"], "is not allowed ({type}), got {got}")
+    return template.format(
+        type=detail["type"],
+        got=type_name(value),
+        size=len(value) if isinstance(value, str | list | dict) else None,
+        allowed=", ".join(allowed),
+        limit=detail.get("ctx", {}),
+    )
+
+
+def is_an_echo(detail: ErrorDetails) -> bool:
+    """Whether an array is too short only by pydantic's count, which leaves out items with a problem."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def refuse(document: object, problems: Iterable[Problem], is_ours: IsOurs) -> None:
+    """Raise InvalidRequestError if there is any problem; it tells the first MAX_REPORTED."""
+    waiting = iter(problems)
+    found = [
+        problem._replace(location=without_callers_keys(document, problem.location, is_ours))
+        for problem in islice(waiting, MAX_REPORTED)
+    ]
+    if not found:
+        return
+    told = [f"{path_text(problem.location) or 'the body'} {problem.message}" for problem in found]
+    more = sum(1 for _ in waiting)
+    if more:
+        told.append(f"and {more} more")
+    raise InvalidRequestError("; ".join(told), path=path_text(found[0].location) or None, problems=found)
+
+
+def without_callers_keys(document: object, location: Location, is_ours: IsOurs) -> Location:
+    """`location` with every key that is the caller's as its position."""
+    shown: Location = ()
+    node = document
+    for depth, step in enumerate(location, start=1):
+        if (
+            isinstance(step, str)
+            and isinstance(node, dict)
+            and step in node
+            and not is_ours(location[:depth])
+        ):
+            shown += (f"#{list(node).index(step)}",)
+        else:
+            shown += (step,)
+        node = value_at(node, (step,))
+    return shown
+
+
+def path_text(location: Location) -> str:
+    """`decisions[0].options[2].id`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return "".join(steps).removeprefix(".")
+
+
+def value_at(node: object, location: Location) -> object:
+    """The value at a location, None where there is none."""
+    for step in location:
+        if isinstance(node, dict) and isinstance(step, str):
+            node = node.get(step)
+        elif isinstance(node, list) and isinstance(step, int) and step < len(node):
+            node = node[step]
+        else:
+            return None
+    return node
+
+
+def type_name(value: object) -> str:
+    """What JSON calls it, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case dict():
+            return "an object"
+        case _:
+            return "an array"

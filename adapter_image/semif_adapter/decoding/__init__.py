@@ -1,0 +1,1 @@
+"""From tokens to logits: how prompts go through the model, and which of their beginnings stay computed."""

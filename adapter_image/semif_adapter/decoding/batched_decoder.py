@@ -1,0 +1,125 @@
+"""Batched mode: what several prompts still need goes into one forward pass; GPUs want much at once.
+
+The sequences share all cells, so that a question is a fork of its state, and an option's words one of its
+question. The last bits of a logit then depend on what else is computed and resident: docs/performance.md.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from semif_adapter.decoding.continuations import ROWS_AT_ONCE, log_sum_exp
+from semif_adapter.decoding.decoder import Reading
+from semif_adapter.decoding.prefix_tree import PrefixTree, Room
+from semif_adapter.decoding.steps import Steps, forward, together
+from semif_adapter.llama.context import Context
+from semif_adapter.llama.model import Model, Tokens
+
+T = TypeVar("T")
+
+SEQUENCES = 64
+"""Prefixes, prompts and continuations at once; a hybrid model keeps a recurrent state for each."""
+PASS_TOKENS = 512
+"""Of one forward pass at most: GPUs want much at once."""
+ROWS_KEPT = 4 * ROWS_AT_ONCE
+"""Rows of logits of all prompts at once, a megabyte or less each."""
+MOST_SIDE_BY_SIDE = 16
+"""Continuations of one prompt at once."""
+
+
+class BatchedPrompts:
+    """`Prompts` that go side by side."""
+
+    shares_passes = True
+    invariant = False
+    can_cut = False
+
+    def __init__(self, model: Model, *, streams: int, context_tokens: int, threads: int) -> None:
+        """Share the memory of `streams` prompts of `context_tokens`. Raises StartupError as `Context`."""
+        self.context = Context(
+            model,
+            streams=streams,
+            context_tokens=context_tokens,
+            threads=threads,
+            sequences=SEQUENCES,
+            batch_tokens=PASS_TOKENS,
+        )
+        self._tree = PrefixTree(self.context, sequences=SEQUENCES, rows=ROWS_KEPT)
+        self.keeping = self._tree.keeping
+        self.missing = self._tree.missing
+        self.drop = self._tree.drop
+        self.close = self.context.close
+
+    def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
+        """Side by side."""
+        return together(parts)
+
+    def prime(self, system: Tokens) -> Steps[None]:
+        """Have `system` in the tree, once: all prompts fork it."""
+        yield from self.prefill((system,))
+
+    def prefill(self, segments: Sequence[Tokens]) -> Steps[int]:
+        """Have the beginning of a prompt in the tree; how many tokens were not yet."""
+        hold = yield from self._tree.hold(segments, Room())
+        self._tree.release(hold)
+        return hold.computed
+
+    def read(self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()) -> Steps[Reading]:
+        """Run a prompt on a fork of its prefix, and the continuations side by side on forks of that."""
+        *before, suffix = segments
+        portions = _portions(continuations)
+        most = max(
+            (sum(len(continuations[index]) - 1 for index in portion) for portion in portions), default=0
+        )
+        room = Room(
+            cells=len(suffix) + most,
+            sequences=1 + max(map(len, portions), default=0),
+            rows=min(ROWS_AT_ONCE, max(1, most)),
+        )
+        hold = yield from self._tree.hold(before, room)
+        try:
+            branch, *twigs = hold.sequences
+            self._tree.fork(hold, branch)
+            [row] = yield from forward(branch, hold.length, suffix, 1, self.context.batch_tokens)
+            total = log_sum_exp(row) if continuations else 0.0
+            values = np.array([float(row[tokens[0]]) - total for tokens in continuations])
+            for portion in portions:
+                more = yield from together(
+                    [
+                        self._continue(branch, twig, hold.length + len(suffix), continuations[index])
+                        for twig, index in zip(twigs, portion, strict=False)
+                    ]
+                )
+                values[portion] += more
+            return Reading(row, values, hold.computed + len(suffix))
+        finally:
+            self._tree.release(hold)
+
+    def _continue(self, branch: int, twig: int, position: int, tokens: Tokens) -> Steps[float]:
+        """Log-probability of `tokens` behind `branch` and the first of them, on a fork of it."""
+        self.context.fork(branch, twig)
+        value = 0.0
+        for start in range(0, len(tokens) - 1, ROWS_AT_ONCE):
+            part = tokens[start : start + ROWS_AT_ONCE + 1]
+            rows = yield from forward(twig, position + start, part[:-1], len(part) - 1, ROWS_AT_ONCE)
+            for after, logits in zip(part[1:], rows, strict=True):
+                value += float(logits[after]) - log_sum_exp(logits)
+        self.context.cut(twig, 0)
+        return value
+
+
+def _portions(continuations: Sequence[Tokens]) -> list[list[int]]:
+    """Which continuations of more than one token go side by side: as many as rows and sequences allow."""
+    portions: list[list[int]] = []
+    rows = 0
+    for index, tokens in enumerate(continuations):
+        count = len(tokens) - 1
+        if not count:
+            continue
+        if not portions or rows + count > ROWS_AT_ONCE or len(portions[-1]) == MOST_SIDE_BY_SIDE:
+            portions.append([])
+            rows = 0
+        portions[-1].append(index)
+        rows += count
+    return portions

@@ -1,0 +1,59 @@
+"""How prompts go through the model: what `invariant_decoder.py` and `batched_decoder.py` have in common."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol, TypeVar
+
+from semif_adapter.decoding.continuations import Numbers
+from semif_adapter.decoding.steps import Steps
+from semif_adapter.llama.context import Context, Rows
+from semif_adapter.llama.model import Tokens
+
+T = TypeVar("T")
+
+
+class Reading(NamedTuple):
+    """What the model says behind a prompt."""
+
+    row: Rows
+    """The logits after its last token, shape (vocabulary,)."""
+    values: Numbers
+    """Log-probability of each continuation, shape (continuations,)."""
+    computed: int
+    """Tokens of the prompt that were not in the cache."""
+
+
+class Prompts(Protocol):
+    """Runs prompts, which are segments, on a context of its own, and keeps their beginnings."""
+
+    context: Context
+    invariant: bool
+    """Whether a start-up self-test found that no bit depends on what else is computed."""
+    shares_passes: bool
+    """Whether several requests may go into one forward pass."""
+    can_cut: bool
+    """Whether continuations that begin alike share their first tokens."""
+
+    def prime(self, system: Tokens) -> Steps[None]:
+        """Have `system`, which prompts begin with, computed wherever one may begin."""
+
+    def prefill(self, segments: Sequence[Tokens]) -> Steps[int]:
+        """Have the beginning of a prompt computed; how many tokens were not yet."""
+
+    def read(self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()) -> Steps[Reading]:
+        """Run a whole prompt, and each of `continuations` behind it."""
+
+    def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
+        """Do what can be done in any order; the results in theirs."""
+
+    def keeping(self, segments: Sequence[Tokens]) -> AbstractContextManager[None]:
+        """Prefer to forget other beginnings than `segments` meanwhile."""
+
+    def missing(self, segments: Sequence[Tokens]) -> int:
+        """How many tokens of a beginning are not computed now."""
+
+    def drop(self) -> None:
+        """Forget everything; no steps may be under way."""
+
+    def close(self) -> None:
+        """Free the context."""

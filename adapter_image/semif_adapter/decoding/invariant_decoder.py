@@ -1,0 +1,59 @@
+"""Invariant mode: one prompt after another, each on a stream of its own; no bit depends on the others."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from semif_adapter.decoding.continuations import read_continuations
+from semif_adapter.decoding.decoder import Reading
+from semif_adapter.decoding.prefix_cache import PrefixCache
+from semif_adapter.decoding.self_test import can_cut_tail, is_invariant
+from semif_adapter.decoding.steps import Steps, in_turn
+from semif_adapter.decoding.streams import Stream
+from semif_adapter.llama.context import Context
+from semif_adapter.llama.model import Model, Tokens
+
+T = TypeVar("T")
+
+
+class InvariantPrompts:
+    """`Prompts` that compute the same bits, whatever the load."""
+
+    shares_passes = False
+
+    def __init__(
+        self, model: Model, *, streams: int, context_tokens: int, threads: int, sample: Tokens
+    ) -> None:
+        """Test the model on tokens of `sample`. Raises StartupError as `Context` does."""
+        self.context = Context(model, streams=streams, context_tokens=context_tokens, threads=threads)
+        self.can_cut = not model.has_recurrent_layers and can_cut_tail(self.context, sample)
+        opened = [Stream(self.context, index, can_cut=self.can_cut) for index in range(streams)]
+        self.invariant = is_invariant(self.context, opened, sample)
+        self._prefixes = PrefixCache(opened)
+        self.keeping = self._prefixes.keeping
+        self.prime = self._prefixes.prime
+        self.missing = self._prefixes.missing
+        self.drop = self._prefixes.drop
+        self.close = self.context.close
+
+    def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
+        """One after another."""
+        return in_turn(parts)
+
+    def prefill(self, segments: Sequence[Tokens]) -> Steps[int]:
+        """Have the beginning of a prompt on a stream; how many tokens were not yet."""
+        if not segments:
+            return 0
+        stream, computed = yield from self._prefixes.hold(segments)
+        self._prefixes.release(stream)
+        return computed
+
+    def read(self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()) -> Steps[Reading]:
+        """Run a prompt on a stream, and the continuations one after another behind it."""
+        *before, suffix = segments
+        stream, computed = yield from self._prefixes.hold(before)
+        try:
+            [row] = yield from stream.extend(suffix, wanted=1)
+            values = yield from read_continuations(stream, row, continuations)
+            return Reading(row, values, computed + len(suffix))
+        finally:
+            self._prefixes.release(stream)

@@ -1,0 +1,163 @@
+"""Prefixes of prompts that stay computed between requests, each on a stream of its own.
+
+A prefix is found again by its segments: system and schema, system and state, or the system alone. What comes
+behind it is cut off again; where the model cannot do that, each prefix is kept as a saved state besides, and
+the stream goes back to that. Segments are always decoded one by one, whole, so a prefix from the cache holds
+the same bits as one that is computed for the request. Who is in the middle of a prompt has its stream alone.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from semif_adapter.decoding.prefix_name import Kept, Path, path_of
+from semif_adapter.decoding.steps import Steps
+from semif_adapter.decoding.streams import Mark, Stream
+from semif_adapter.llama.model import Tokens
+from semif_adapter.machine.memory import MAX_STATE_BYTES
+
+LEAST_STATES = 8
+"""So many stay whatever they take: more than one request goes back to."""
+_SYSTEM = 1  # a path of the system alone
+_TOKEN_BYTES = 4
+
+
+class PrefixCache:
+    """Prefixes on the streams of one context, least recently used out first. One thread only."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        """Keep prefixes on `streams`, which are empty; two at least, so that one survives the next."""
+        self._streams = OrderedDict[Stream, Path]((stream, ()) for stream in streams)
+        """What each stream holds, maybe with more behind it; least recently used first."""
+        self._leased: set[Stream] = set()
+        self._kept = Kept()
+        self.keeping = self._kept.keeping
+        """Makes others take other streams first than the one that holds these segments."""
+        self._states: OrderedDict[Path, Mark] = OrderedDict()
+        self._state_bytes = 0
+
+    def hold(self, segments: Sequence[Tokens]) -> Steps[tuple[Stream, int]]:
+        """A stream that holds exactly `segments`, and how many of their tokens had to be computed.
+
+        It is the caller's until `release`; what was appended to it is gone when it is held again. Waits while
+        all streams are others'. Raises EngineError as the model does; what was there before and what was
+        completed stays usable.
+        """
+        while not self._free():
+            yield ()
+        segments = [segment for segment in segments if len(segment)]
+        path = path_of(segments)
+        stream, depth, saved = self._choose(path)
+        self._leased.add(stream)
+        try:
+            depth = self._take_back(stream, path, depth, saved)
+            self._streams.move_to_end(stream)
+            computed = 0
+            for end in range(depth + 1, len(path) + 1):
+                segment = segments[end - 1]
+                yield from stream.extend(segment)
+                self._streams[stream] = path[:end]
+                self._save(stream, path[:end])
+                computed += len(segment)
+        except BaseException:
+            self.release(stream)
+            raise
+        for end in range(len(path), 0, -1):
+            if path[:end] in self._states:
+                self._states.move_to_end(path[:end])
+        return stream, computed
+
+    def release(self, stream: Stream) -> None:
+        """Others may have `stream`."""
+        self._leased.remove(stream)
+
+    def prime(self, system: Tokens) -> Steps[None]:
+        """Have `system` alone on every stream that nobody has."""
+        held: list[Stream] = []
+        try:
+            # Held at the same time, so that each is another one.
+            for _ in self._free():
+                stream, _ = yield from self.hold((system,))
+                held.append(stream)
+        finally:
+            for stream in held:
+                self.release(stream)
+
+    def missing(self, segments: Sequence[Tokens]) -> int:
+        """How many tokens `hold` would compute now; of free streams only."""
+        path = path_of(segments)
+        return _count_tokens(path[max(self._choose(path)[1:]) :]) if self._free() else _count_tokens(path)
+
+    def drop(self) -> None:
+        """Forget everything; nobody may have a stream."""
+        for stream in self._streams:
+            stream.clear()
+            self._streams[stream] = ()
+        self._states.clear()
+        self._state_bytes = 0
+
+    def _free(self) -> list[Stream]:
+        return [stream for stream in self._streams if stream not in self._leased]
+
+    def _choose(self, path: Path) -> tuple[Stream, int, int]:
+        """The stream to compute `path` on, how many segments it has of it, and how many a saved state has.
+
+        Who shares no more than the system takes the stream that was not used for longest, of those whose
+        prefix nobody will come back to.
+        """
+        free = self._free()
+        stream = max(free, key=lambda stream: self._usable(stream, path))
+        if self._usable(stream, path) <= _SYSTEM:
+            stream = min(free, key=lambda stream: self._is_kept(self._streams[stream]))
+        saved = next((end for end in range(len(path), 0, -1) if path[:end] in self._states), 0)
+        return stream, self._usable(stream, path), saved
+
+    def _is_kept(self, held: Path) -> bool:
+        return any(held[: len(kept)] == kept for kept in self._kept)
+
+    def _take_back(self, stream: Stream, path: Path, depth: int, saved: int) -> int:
+        """Leave on the stream the first segments of `path` and nothing else; how many."""
+        if saved > depth:
+            # Before the stream changes: a failure must not leave it with a path that it no longer holds.
+            self._streams[stream] = ()
+            stream.rewind(self._states[path[:saved]])
+            depth = saved
+        elif stream.length != (length := _count_tokens(path[:depth])):
+            stream.rewind(Mark(length, None))
+        self._streams[stream] = path[:depth]
+        return depth
+
+    def _usable(self, stream: Stream, path: Path) -> int:
+        """How many segments of `path` the stream can go on from without a saved state."""
+        held = self._streams[stream]
+        if stream.can_cut:
+            return _common_depth(held, path)
+        untouched = stream.length == _count_tokens(held)
+        return len(held) if untouched and held == path[: len(held)] else 0
+
+    def _save(self, stream: Stream, path: Path) -> None:
+        """Keep the stream's state where it cannot go back by cutting.
+
+        Nowhere else, although it would spare an empty stream the system: llama.cpp leaves out of a state what
+        a sliding window no longer sees, so that the rest is restored into other cells: other last bits.
+        """
+        if stream.can_cut or path in self._states:
+            return
+        mark = stream.mark()
+        self._states[path] = mark
+        self._state_bytes += mark.size
+        while self._state_bytes > MAX_STATE_BYTES and len(self._states) > LEAST_STATES:
+            self._state_bytes -= self._states.popitem(last=False)[1].size
+
+
+def _common_depth(first: Path, second: Path) -> int:
+    """How many leading segments are the same."""
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def _count_tokens(path: Path) -> int:
+    return sum(map(len, path)) // _TOKEN_BYTES

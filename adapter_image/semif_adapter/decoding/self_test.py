@@ -1,0 +1,62 @@
+"""Proof, on the loaded model, that an answer does not depend on what else the engine holds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from semif_adapter.decoding.steps import complete, decode
+from semif_adapter.decoding.streams import Stream
+from semif_adapter.llama.context import Context, Rows
+from semif_adapter.llama.model import Tokens
+
+_SEGMENT_TOKENS = (8, 64, 33, 7)
+
+
+def can_cut_tail(context: Context, sample: Tokens) -> bool:
+    """Whether the model can forget the last tokens of a sequence; hybrid and recurrent ones refuse."""
+    decode(context, 0, 0, np.resize(sample, 8))
+    able = context.cut(0, 4)
+    context.reset()
+    return able
+
+
+def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens) -> bool:
+    """Whether the last logits of a prompt are bit-identical in every situation the engine makes.
+
+    Alone; beside another resident sequence; in another stream; again after a branch was taken back; and in
+    another stream where that means restoring a state. The prompt's segments are of several lengths and made
+    of the tokens of `sample`. Leaves the context empty.
+    """
+    first, last = streams[0], streams[-1]
+    *before, suffix = (np.resize(sample, count) for count in _SEGMENT_TOKENS)
+
+    def extend(stream: Stream, tokens: Tokens, wanted: int = 0) -> Rows:
+        return complete(stream.extend(tokens, wanted), context.run)
+
+    def run(stream: Stream) -> Rows:
+        stream.clear()
+        for segment in before:
+            extend(stream, segment)
+        return extend(stream, suffix, wanted=1)
+
+    reference = run(first)
+    run(last)
+    extend(last, suffix)
+    outcomes = [run(first)]
+    extend(first, suffix)
+    outcomes.append(run(last))
+    first.clear()
+    for segment in before:
+        extend(first, segment)
+    mark = first.mark()
+    extend(first, np.concatenate([suffix, suffix[:1]]))
+    extend(last, suffix)
+    first.rewind(mark)
+    outcomes.append(extend(first, suffix, wanted=1))
+    if mark.state is not None:
+        last.rewind(mark)
+        outcomes.append(extend(last, suffix, wanted=1))
+    context.reset()
+    for stream in streams:
+        stream.clear()
+    return bool(np.isfinite(reference).all()) and all(np.array_equal(reference, rows) for rows in outcomes)

@@ -1,0 +1,80 @@
+"""Work on the model as steps: who wants something computed describes forward passes, somebody else runs them.
+
+So a request can rest between any two of its passes, and several requests can share one.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from semif_adapter.llama.context import Context, Pass, Rows
+from semif_adapter.llama.model import Tokens
+
+T = TypeVar("T")
+
+Steps = Generator[Sequence[Pass], Sequence[Rows], T]
+"""Yields passes that do not wait for each other, and is sent the rows of each; none at all means: nothing
+now, ask again after somebody else's pass. Closed in between it gives back what it holds."""
+
+
+def forward(sequence: int, position: int, tokens: Tokens, wanted: int, most: int) -> Steps[Rows]:
+    """Run `tokens` at `position` of `sequence`; the logits after each of the last `wanted`.
+
+    They are cut at multiples of `most`, counted from their own start, each part a pass of its own.
+    """
+    rows: list[Rows] = []
+    for start in range(0, len(tokens), most):
+        part = tokens[start : start + most]
+        behind = len(tokens) - start - len(part)
+        rows += yield [Pass(sequence, position + start, part, min(len(part), max(0, wanted - behind)))]
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)
+
+
+def in_turn(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """One after another; their results in order."""
+    results = []
+    for part in parts:
+        result = yield from part
+        results.append(result)
+    return results
+
+
+def together(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """Side by side; their results in order."""
+    results: dict[int, T] = {}
+    live = dict(enumerate(parts))
+    rows: dict[int, list[Rows]] = {}
+    try:
+        while True:
+            passes: dict[int, Sequence[Pass]] = {}
+            for index, part in list(live.items()):
+                try:
+                    passes[index] = part.send(rows[index]) if index in rows else next(part)
+                except StopIteration as end:
+                    results[index] = end.value
+                    del live[index]
+            if not live:
+                return [results[index] for index in range(len(parts))]
+            given = iter((yield [one for wanted in passes.values() for one in wanted]))
+            rows = {index: list(islice(given, len(wanted))) for index, wanted in passes.items()}
+    finally:
+        for part in live.values():
+            part.close()
+
+
+def complete(steps: Steps[T], run: Callable[[Sequence[Pass]], Sequence[Rows]]) -> T:
+    """Let `run` run all passes, with nobody else's between them."""
+    try:
+        passes = next(steps)
+        while True:
+            passes = steps.send(run(passes))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def decode(context: Context, sequence: int, position: int, tokens: Tokens, wanted: int = 0) -> Rows:
+    """Run `tokens`, of any length, at `position` of `sequence`, now; the logits after the last `wanted`."""
+    return complete(forward(sequence, position, tokens, wanted, context.batch_tokens), context.run)

@@ -1,0 +1,74 @@
+"""Token sequences that can go back to an earlier point, exactly."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from semif_adapter.contract.errors import EngineError
+from semif_adapter.decoding.steps import Steps, forward
+from semif_adapter.llama.context import Context, Rows
+from semif_adapter.llama.model import Tokens
+
+_UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point of a stream to come back to."""
+
+    length: int
+    state: npt.NDArray[np.uint8] | None
+    """What the context held at that point; without it the tokens behind the point can only be cut off."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the state."""
+        return 0 if self.state is None else self.state.nbytes
+
+
+class Stream:
+    """One sequence of a context.
+
+    Every `extend` has forward passes of its own, so that the same segments in the same order always go
+    through the same computation.
+    """
+
+    def __init__(self, context: Context, index: int, *, can_cut: bool) -> None:
+        self.context = context
+        self._index = index
+        self.can_cut = can_cut
+        """Whether the model can forget the last tokens only."""
+        self.length = 0
+        """Tokens that it holds; negative in the middle of `extend`, until it is cleared or taken back."""
+
+    def clear(self) -> None:
+        """Forget everything."""
+        if not self.context.cut(self._index, 0):
+            raise EngineError("llama.cpp could not clear a sequence")
+        self.length = 0
+
+    def extend(self, tokens: Tokens, wanted: int = 0) -> Steps[Rows]:
+        """Append one segment; the logits after each of its last `wanted` tokens: (wanted, vocabulary)."""
+        length, self.length = self.length, _UNKNOWN
+        rows = yield from forward(self._index, length, tokens, wanted, self.context.batch_tokens)
+        self.length = length + len(tokens)
+        return rows
+
+    def mark(self) -> Mark:
+        """Remember this point. Costs a copy of the stream's state where the model can cut no tail off; any
+        stream of the context can go to such a point."""
+        return Mark(self.length, None if self.can_cut else self.context.save(self._index))
+
+    def rewind(self, mark: Mark, keep: int = 0) -> None:
+        """Go back to `mark`, as if nothing had been appended since but the first `keep` tokens.
+
+        They can be kept only where the tail is cut off. Right also after a failed forward pass.
+        """
+        if mark.state is not None:
+            assert keep == 0
+            self.length = _UNKNOWN
+            self.context.restore(self._index, mark.state)
+        elif not self.context.cut(self._index, mark.length + keep):
+            raise EngineError("llama.cpp could not cut the tail of a sequence")
+        self.length = mark.length + keep

@@ -1,0 +1,1 @@
+"""The forms of a request's body, each parsed into questions: `decision`, `decisions` and System One."""

@@ -1,0 +1,1 @@
+"""The wire: sockets, routes, bounds and replies."""

@@ -1,0 +1,114 @@
+"""uvicorn's HTTP protocol with bounds that it lacks: on the head's size and time, and errors in JSON."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from semif_adapter.contract.errors import (
+    AdapterError,
+    HeadTooLargeError,
+    InvalidRequestError,
+    RequestTimeoutError,
+)
+
+MAX_HEAD_BYTES = 65_536
+"""Longest request line and headers together."""
+HEAD_SECONDS = 10.0
+"""How long a request's head may take to arrive; an idle kept-alive connection has uvicorn's own limit."""
+
+LINGER_SECONDS = 2.0
+"""How long a refused client may go on sending."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. A request that uvicorn cannot read gets its 4xx here, before the application."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._head_bytes = 0
+        self._in_head = True
+        self._refused = False
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(_head_too_large())
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if not self._in_head:
+            self._in_head, self._head_bytes = True, 0
+            self._await_head()
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._in_head = False
+        self._stop_timer()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
+        """What uvicorn calls where the bytes are not HTTP; httptools takes no URL of 64 KiB for one."""
+        too_large = self._in_head and self._head_bytes > MAX_HEAD_BYTES
+        self._refuse(
+            _head_too_large() if too_large else InvalidRequestError("the request is not valid HTTP/1.1")
+        )
+
+    def _await_head(self) -> None:
+        self._stop_timer()
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._head_is_late)
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _head_is_late(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._await_head()  # a pipelined request; closing would lose the answer to the one before
+        elif self._head_bytes == 0:
+            self.transport.close()
+        else:
+            self._refuse(RequestTimeoutError(f"the headers did not arrive within {HEAD_SECONDS:g} s"))
+
+    def _refuse(self, error: AdapterError) -> None:
+        """Answer and close; what the client still sends is read first, or it would see a reset instead."""
+        if self._refused:
+            return
+        self._refused = True
+        self._stop_timer()
+        if self.cycle is not None and not self.cycle.response_complete:
+            # The body went wrong: for the application the client is gone.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        body = error.body().model_dump_json(exclude_none=True).encode()
+        self.transport.write(
+            b"".join(
+                (
+                    STATUS_LINE[error.status],
+                    b"content-type: application/json\r\ncontent-length: %d\r\n" % len(body),
+                    b"connection: close\r\n\r\n",
+                    body,
+                )
+            )
+        )
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+def _head_too_large() -> HeadTooLargeError:
+    return HeadTooLargeError(f"the request line and headers are over the limit of {MAX_HEAD_BYTES} bytes")

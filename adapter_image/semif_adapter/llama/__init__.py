@@ -1,0 +1,1 @@
+"""The binding to libllama: the one room that holds pointers."""

@@ -1,0 +1,119 @@
+"""A model's weights and vocabulary; everything else speaks tokens."""
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from semif_adapter.contract.errors import EngineError, StartupError
+from semif_adapter.llama.libllama import Library
+
+Tokens = npt.NDArray[np.int32]
+
+_NO_DEVICES = ctypes.c_void_p(None)
+"""A list of devices that ends at once."""
+
+_ATTR_CONTROL = 1 << 3  # enum llama_token_attr
+_ATTR_USER_DEFINED = 1 << 4
+
+
+class Model:
+    """The weights and the vocabulary. Tokenising is safe from any thread."""
+
+    def __init__(self, library: Library, path: Path, gpu_layers: int) -> None:
+        """Load the GGUF at `path`, `gpu_layers` of it on GPUs (-1: all).
+
+        Raises StartupError where the file cannot be loaded or no GPU took the layers asked for.
+        """
+        if gpu_layers and not any(device.is_gpu for device in library.devices):
+            raise StartupError(
+                f"SEMIF_GPU_LAYERS={gpu_layers} asks for a GPU, but llama.cpp sees only "
+                f"{', '.join(map(str, library.devices))} ({library.why_no_gpu()}); choose a GPU image and an "
+                "instance and host image with its driver, or set it to 0"
+            )
+        params = library.llama_model_default_params()
+        params.write(library.model_layout.n_gpu_layers, "<i", gpu_layers if gpu_layers >= 0 else 999)
+        if not gpu_layers:
+            # Without this llama.cpp lends large products to a GPU even with all layers on the CPU.
+            params.write(library.model_layout.devices, "<Q", ctypes.addressof(_NO_DEVICES))
+        self.library = library
+        library.errors.clear()
+        library.offloaded_layers = 0
+        library.buffers.clear()
+        self.handle = library.llama_model_load_from_file(str(path).encode(), params)
+        """llama.cpp's own, which contexts are made with; None once closed."""
+        if not self.handle:
+            raise StartupError(
+                f"llama.cpp cannot load {path.name}: {library.last_error()}; check the file or its build"
+            )
+        self.gpu_layers = library.offloaded_layers
+        if gpu_layers and not self.gpu_layers:
+            self.close()
+            raise StartupError(
+                f"SEMIF_GPU_LAYERS={gpu_layers} was asked for, but no GPU took a layer of {path.name}"
+            )
+        self._vocab = library.llama_model_get_vocab(self.handle)
+        self.vocab_size: int = library.llama_vocab_n_tokens(self._vocab)
+        self.bos: int = library.llama_vocab_bos(self._vocab)
+        self.eos: int = library.llama_vocab_eos(self._vocab)
+        self.wants_bos: bool = library.llama_vocab_get_add_bos(self._vocab)
+        self.trained_context: int = library.llama_model_n_ctx_train(self.handle)
+        self.has_recurrent_layers: bool = library.llama_model_is_hybrid(
+            self.handle
+        ) or library.llama_model_is_recurrent(self.handle)
+
+    def close(self) -> None:
+        """Free the weights; the model's contexts must be closed before."""
+        if self.handle:
+            self.library.llama_model_free(self.handle)
+            self.handle = None
+
+    @property
+    def chat_template(self) -> str | None:
+        """The GGUF's own chat template (Jinja2), if it has one."""
+        template = self.library.llama_model_chat_template(self.handle, None)
+        return template.decode() if template else None
+
+    @property
+    def description(self) -> str:
+        """Architecture, size and file type as llama.cpp names them, like "llama 135M Q4_1"."""
+        buffer = ctypes.create_string_buffer(256)
+        self.library.llama_model_desc(self.handle, buffer, len(buffer))
+        return buffer.value.decode(errors="replace")
+
+    @property
+    def quantization(self) -> str:
+        """The file type, like "Q4_K - Medium"."""
+        return " ".join(self.description.split()[2:]) or "unknown"
+
+    def metadata(self, key: str) -> str | None:
+        """The GGUF's metadata value under `key`, as text."""
+        buffer = ctypes.create_string_buffer(1024)
+        length = self.library.llama_model_meta_val_str(self.handle, key.encode(), buffer, len(buffer))
+        return buffer.value.decode(errors="replace") if length >= 0 else None
+
+    def tokenize(self, text: str, *, parse_special: bool) -> Tokens:
+        """The tokens of `text`, no BOS or EOS added. Only `parse_special` makes control tokens."""
+        data = text.encode()
+        tokens = np.empty(len(data) + 8, np.int32)
+        count = self.library.llama_tokenize(
+            self._vocab, data, len(data), tokens.ctypes.data, len(tokens), False, parse_special
+        )
+        if count < 0:
+            raise EngineError(f"llama.cpp could not tokenise a text of {len(data)} bytes")
+        return tokens[:count].copy()
+
+    def token_text(self, token: int) -> str:
+        """The vocabulary's entry for `token`; empty for none (-1)."""
+        if token < 0:
+            return ""
+        return (self.library.llama_vocab_get_text(self._vocab, token) or b"").decode(errors="replace")
+
+    def is_control(self, token: int) -> bool:
+        """Whether `token` is a control token, which text never makes unless special tokens are parsed."""
+        return bool(self.library.llama_vocab_get_attr(self._vocab, token) & _ATTR_CONTROL)
+
+    def is_user_defined(self, token: int) -> bool:
+        """Whether `token` is one that llama.cpp makes from any text, special tokens parsed or not."""
+        return bool(self.library.llama_vocab_get_attr(self._vocab, token) & _ATTR_USER_DEFINED)

@@ -1,0 +1,1 @@
+"""From a question to tokens: the template, the labels of the options, the writer."""

@@ -1,0 +1,165 @@
+"""What may wait for the engine: a queue bounded in requests, in tokens and in the seconds they will take.
+
+Pure bookkeeping on the event loop's thread; times are readings of `time.monotonic()`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from semif_adapter.contract.errors import OverloadedError
+
+MEMORY = 0.8
+"""What the earlier requests weigh in the running token rate beside the latest one."""
+SHORTEST_RETRY_SECONDS = 0.1
+
+
+class TokenRate:
+    """A running estimate of the machine's tokens per second, seeded by the warm-up decision.
+
+    A ratio of decaying sums, so that a long request counts for as much time as it took.
+    """
+
+    def __init__(self, tokens_per_second: float) -> None:
+        self._tokens, self._seconds = tokens_per_second, 1.0
+        self.best = tokens_per_second
+        """The highest estimate so far: what an idle machine is expected to reach again."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        """The estimate."""
+        return self._tokens / self._seconds
+
+    def learn(self, tokens: int, seconds: float) -> None:
+        """A request of `tokens` kept the engine busy for `seconds`."""
+        self._tokens = MEMORY * self._tokens + tokens
+        self._seconds = MEMORY * self._seconds + max(seconds, 1e-6)
+        self.best = max(self.best, self.tokens_per_second)
+
+
+class Progress(Protocol):
+    """How far the engine is with a request; written by its thread, read by ours."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens to compute, at most, as the engine knew when it got the request."""
+
+    @property
+    def left(self) -> int:
+        """Those of them that it has not computed yet; an estimate, which may fall below zero."""
+
+    @property
+    def started(self) -> bool:
+        """Whether the engine has begun."""
+
+
+@dataclass(eq=False)
+class Claim:
+    """What one queued request will take."""
+
+    most_tokens: int
+    """Tokens to compute where none of them is cached."""
+    deadline: float
+    progress: Progress | None = None
+    """None: the engine does not know of it yet."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens to compute, at most, by what is known now; they settle whether it is long (`turns.py`)."""
+        return self.most_tokens if self.progress is None else self.progress.tokens
+
+    @property
+    def left(self) -> int:
+        """Tokens still to compute."""
+        return self.most_tokens if self.progress is None else max(0, self.progress.left)
+
+
+class Admission:
+    """Counts the requests that hold a place and the tokens that the engine has still to compute."""
+
+    def __init__(self, *, max_requests: int, max_tokens: int, turn_tokens: int) -> None:
+        """`turn_tokens` is after how many a long request lets short ones go in between (`turns.py`)."""
+        self._max_requests, self._max_tokens, self._turn = max_requests, max_tokens, turn_tokens
+        self.rate = TokenRate(1.0)
+        self.requests = 0
+        """Requests that hold a place: being read, queued or running."""
+        self._claims: list[Claim] = []
+        """In order of arrival."""
+
+    @property
+    def queued(self) -> int:
+        """Requests that the engine has not begun."""
+        return sum(claim.progress is None or not claim.progress.started for claim in self._claims)
+
+    def take_place(self) -> None:
+        """Raises OverloadedError where all places are taken."""
+        if self.requests >= self._max_requests:
+            raise OverloadedError(
+                f"{self.requests} requests are in flight, the limit is {self._max_requests}",
+                retry_after_seconds=_retry(self.backlog_seconds()),
+            )
+        self.requests += 1
+
+    def free_place(self) -> None:
+        """The request is answered, refused or abandoned."""
+        self.requests -= 1
+
+    def enter(self, tokens: int, deadline: float, now: float) -> Claim:
+        """Queue a request of `tokens` that must be answered by `deadline`; `leave` takes it out.
+
+        Raises OverloadedError where the queue holds too many tokens, or the answer would come too late, or
+        make an earlier one come too late. On an idle machine the best rate so far decides, so that one slow
+        spell cannot refuse requests for ever.
+        """
+        queued = sum(claim.left for claim in self._claims)
+        if self._claims and queued + tokens > self._max_tokens:
+            raise OverloadedError(
+                f"{queued} tokens are queued, {tokens} more are over the limit of {self._max_tokens}",
+                retry_after_seconds=_retry(self.backlog_seconds()),
+            )
+        rate = self.rate.tokens_per_second if self._claims else self.rate.best
+        claim = Claim(tokens, deadline)
+        after = [*self._claims, claim]
+        late = self._tokens_until(claim, after) / rate - (deadline - now)
+        if late > 0:
+            raise OverloadedError(
+                f"{tokens} tokens behind {queued} would be answered {late:.1f} s after the deadline",
+                retry_after_seconds=_retry(min(late, self.backlog_seconds()) or deadline - now),
+            )
+        for other in self._claims:
+            without, left = self._tokens_until(other, self._claims) / rate, other.deadline - now
+            if without <= left < self._tokens_until(other, after) / rate:
+                raise OverloadedError(
+                    f"{tokens} tokens more would keep an earlier request from its deadline",
+                    retry_after_seconds=_retry(without),
+                )
+        self._claims = after
+        return claim
+
+    def leave(self, claim: Claim) -> None:
+        """The engine is done with the request, or will never begin it."""
+        self._claims.remove(claim)
+
+    def backlog_seconds(self) -> float:
+        """Expected seconds until the engine has computed everything that is queued or running."""
+        return sum(claim.left for claim in self._claims) / self.rate.tokens_per_second
+
+    def _tokens_until(self, claim: Claim, claims: Sequence[Claim]) -> int:
+        """About how many tokens the engine computes until `claim`, of `claims`, is answered."""
+        place = claims.index(claim)
+        before, behind = claims[:place], claims[place + 1 :]
+        everything = sum(other.left for other in before)
+        if claim.tokens > self._turn:
+            return everything + claim.left + self._short(behind)
+        short = self._short(before)
+        # The long ones get a turn before the short ones' first, and again after each of theirs.
+        turns = 1 + (short + claim.left) // self._turn
+        return min(everything, short + turns * self._turn) + claim.left
+
+    def _short(self, claims: Sequence[Claim]) -> int:
+        """Tokens of those that go in between the turns of long ones."""
+        return sum(claim.left for claim in claims if claim.tokens <= self._turn)
+
+
+def _retry(seconds: float) -> float:
+    return round(max(SHORTEST_RETRY_SECONDS, seconds), 1)

@@ -1,0 +1,173 @@
+"""The way of one request from its first byte to its answer, the same for every form of request."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import Generic, NamedTuple, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from semif_adapter.contract.errors import (
+    AbandonedError,
+    BodyTooLargeError,
+    DeadlineError,
+    DrainingError,
+    EngineError,
+    InvalidRequestError,
+    RequestTimeoutError,
+)
+from semif_adapter.contract.question import Question
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import Layout
+from semif_adapter.engine.interface import Answer, Place, Prepared
+from semif_adapter.http.boundary import RECORD
+from semif_adapter.serving.content_encoding import decode_body
+from semif_adapter.serving.request_log import RequestRecord
+from semif_adapter.serving.worker import DRAINING_RETRY_SECONDS, Worker
+
+Parsed = TypeVar("Parsed")
+
+CHECKERS = 2
+"""Threads that parse and tokenise, off the event loop: a body of some megabytes takes seconds, a ping must be
+answered within two. More at a time would take the interpreter's lock from the event loop all the same."""
+CHECK_RETRY_SECONDS = 5.0
+
+
+class Work(NamedTuple, Generic[Parsed]):
+    """A request that was read: as its form has it, and what the engine is asked.
+
+    `layout` is the form's; the setting of that name overrules it.
+    """
+
+    request: Parsed
+    questions: Sequence[Question]
+    layout: Layout
+
+
+class Intake:
+    """Reads, checks, queues and scores requests, each within its deadline."""
+
+    def __init__(self, worker: Worker, settings: Settings) -> None:
+        self._worker = worker
+        self._settings = settings
+        self._checkers = ThreadPoolExecutor(CHECKERS, thread_name_prefix="check")
+
+    async def answer(self, request: Request, read: Callable[[bytes], Work[Parsed]]) -> tuple[Parsed, Answer]:
+        """The parsed request and its answer. `read` parses the body, on a thread of its own.
+
+        A client that hangs up frees its place at once. Raises AdapterError.
+        """
+        record: RequestRecord = request.scope[RECORD]
+        with self._worker.admit() as place:
+            body = await self._read_body(request)
+            record.body_bytes = len(body)
+            encoding = request.headers.get("content-encoding", "identity")
+            working = asyncio.ensure_future(self._work(body, encoding, read, place, record))
+            leaving = asyncio.ensure_future(_hung_up(request))
+            try:
+                await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+                if working.done():
+                    return working.result()
+                raise AbandonedError("the client closed the connection")
+            finally:
+                for task in (working, leaving):
+                    task.cancel()
+                await asyncio.gather(working, leaving, return_exceptions=True)
+
+    def close(self) -> None:
+        """Check nothing more."""
+        self._checkers.shutdown(wait=False, cancel_futures=True)
+
+    async def _work(
+        self,
+        body: bytes,
+        encoding: str,
+        read: Callable[[bytes], Work[Parsed]],
+        place: Place,
+        record: RequestRecord,
+    ) -> tuple[Parsed, Answer]:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(place.deadline - monotonic()):
+                work, prepared = await loop.run_in_executor(
+                    self._checkers, self._prepare, body, encoding, read
+                )
+        except TimeoutError:
+            raise DeadlineError(
+                "the request could not be checked in time", retry_after_seconds=CHECK_RETRY_SECONDS
+            ) from None
+        record.decisions = len(work.questions)
+        record.options = sum(len(question.options) for question in work.questions)
+        try:
+            answer = await self._score(prepared, place)
+        finally:
+            if place.tokens:
+                record.queue_seconds, record.score_seconds = place.queue_seconds, place.score_seconds
+        _note(record, answer)
+        return work.request, answer
+
+    async def _score(self, prepared: Prepared, place: Place) -> Answer:
+        try:
+            return await self._worker.score(prepared, place)
+        except EngineError:
+            if not self._settings.batch:
+                raise
+        # Nobody asks a line of a transform job again that has its error object for an answer.
+        return await self._worker.score(prepared, place)
+
+    def _prepare(
+        self, body: bytes, encoding: str, read: Callable[[bytes], Work[Parsed]]
+    ) -> tuple[Work[Parsed], Prepared]:
+        work = read(decode_body(body, encoding, self._settings.max_body_bytes))
+        work = work._replace(layout=self._settings.layout or work.layout)
+        return work, self._worker.prepare(work.questions, work.layout)
+
+    async def _read_body(self, request: Request) -> bytes:
+        """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
+        reading = asyncio.ensure_future(read_body(request, self._settings.max_body_bytes))
+        draining = asyncio.ensure_future(self._worker.wait_draining())
+        seconds = self._settings.body_seconds
+        try:
+            await asyncio.wait((reading, draining), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+            if draining.done():
+                raise DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS)
+            raise RequestTimeoutError(f"the body did not arrive within {seconds:g} s")
+        finally:
+            for task in (reading, draining):
+                task.cancel()
+            await asyncio.gather(reading, draining, return_exceptions=True)
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, at most `limit` bytes; nothing beyond is kept, whether its length was announced or not.
+
+    Raises BodyTooLargeError, and InvalidRequestError where the connection closed before its end.
+    """
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit:
+                raise BodyTooLargeError(f"the body is larger than the limit of {limit} bytes")
+    except ClientDisconnect:
+        raise InvalidRequestError("the connection closed before the body was complete") from None
+    return bytes(body)
+
+
+async def _hung_up(request: Request) -> None:
+    """Wait until the client is gone; its body was read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _note(record: RequestRecord, answer: Answer) -> None:
+    """What the answer cost, into the request's record."""
+    results, timing = answer
+    record.input_tokens = sum(result.input_tokens for result in results)
+    record.cached_tokens = sum(result.cached_tokens for result in results)
+    record.prefill_tokens = timing.prefix_tokens - timing.prefix_cached_tokens
+    record.suffix_tokens = record.input_tokens - record.cached_tokens - record.prefill_tokens
+    record.masses = [result.allowed_token_mass for result in results if result.allowed_token_mass is not None]

@@ -1,0 +1,116 @@
+"""Starts the servers that are compared, on the same model with the same threads."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.engine.contenders.adapter_process import HOST, Served
+from bench.engine.contenders.contenders import (
+    Contender,
+    LlamaAtOnce,
+    LlamaCompletion,
+    LlamaSystemOne,
+    SemifServer,
+    completion,
+    make_job,
+)
+from bench.engine.contenders.decision_copy import decision_template, write_decision_copy
+from bench.engine.contenders.llama_server import LlamaServer
+from bench.engine.measuring.workloads import Case, Decision
+from bench.engine.rounds.bars import BEST, DEFAULT, DEFAULT_AT_ONCE, NO_TURNS, SERVER
+from semif_adapter.engine.engine import Engine
+from semif_adapter.llama.model import Model
+from semif_adapter.prompt.chat_template import chat_template, plain_template
+from semif_adapter.prompt.writer import SYSTEM_TEXT
+
+ENDLESS_TURN = "16777216"
+"""Tokens of a turn that no prompt is longer than."""
+
+NO_DEADLINE = "3600"
+"""Seconds; on a slow machine the usual ones would refuse what llama-server makes wait."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server that a load of many clients is given to."""
+
+    name: str
+    address: str
+    pid: int
+    request: Callable[[Decision], tuple[str, Any]]
+    """The path and body that ask for one decision."""
+
+
+@dataclass(frozen=True)
+class Servers:
+    """All that answer over HTTP."""
+
+    semif: SemifServer
+    contenders: tuple[Contender, ...]
+    targets: tuple[Target, ...]
+    notes: tuple[str, ...]
+
+
+def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> Servers:
+    """Start them; `opened` ends them. `scratch` takes the decision copy of the model."""
+    served = opened.enter_context(_serve(gguf, engine))
+    address = f"http://{HOST}:{served.port}"
+    semif = SemifServer(served.pid, address)
+    contenders: list[Contender] = [semif]
+    targets = [Target(SERVER, address, served.pid, _semif_request)]
+    without = opened.enter_context(_serve(gguf, engine, SEMIF_TURN_TOKENS=ENDLESS_TURN))
+    targets.append(Target(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
+    for configuration, name in (("default", DEFAULT), ("best", BEST)):
+        server = opened.enter_context(LlamaServer(gguf, configuration, engine.info))
+        contenders.append(LlamaCompletion(name, server.pid, server.address, takes_long=name == BEST))
+        if name == DEFAULT:
+            contenders.append(LlamaAtOnce(DEFAULT_AT_ONCE, server.pid, server.address))
+        else:
+            targets.append(Target(name, server.address, server.pid, _llama_request(engine)))
+    notes = []
+    try:
+        contenders.append(_system_one(opened, gguf, engine, model, scratch))
+    except (RuntimeError, OSError) as error:
+        notes.append(f"llama.cpp's own /v1/systemone was not measured: {error}")
+    return Servers(semif, tuple(contenders), tuple(targets), tuple(notes))
+
+
+def _serve(gguf: Path, engine: Engine, **variables: str) -> Served:
+    """The adapter with the settings of `engine`; those in SEMIF_* of the environment are both's."""
+    return Served(
+        str(gguf),
+        SEMIF_READOUT="letters",
+        SEMIF_CONTEXT_TOKENS=str(engine.info.context_tokens),
+        SEMIF_THREADS=str(engine.info.threads),
+        SEMIF_GPU_LAYERS=str(engine.info.gpu_layers),
+        SEMIF_DEADLINE_SECONDS=NO_DEADLINE,
+        **variables,
+    )
+
+
+def _semif_request(decision: Decision) -> tuple[str, Any]:
+    return "/invocations", {"decision": decision}
+
+
+def _llama_request(engine: Engine) -> Callable[[Decision], tuple[str, Any]]:
+    def request(decision: Decision) -> tuple[str, Any]:
+        job = make_job(engine, Case("", "schema-first", ((decision,),)))
+        return "/completion", completion(job.prompts[0][0])
+
+    return request
+
+
+def _system_one(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> LlamaSystemOne:
+    """llama-server in its best configuration on a copy of the model that it takes for a decision model.
+
+    Raises RuntimeError where this build or this architecture cannot do that.
+    """
+    system = SYSTEM_TEXT["letters"]
+    source = model.chat_template
+    template = chat_template(model, source, system) if source else plain_template(system)
+    copy = scratch / "decision.gguf"
+    write_decision_copy(gguf, copy, decision_template(template.head, template.tail))
+    server = opened.enter_context(LlamaServer(copy, "best", engine.info))
+    return LlamaSystemOne(server.pid, server.address)

@@ -1,0 +1,124 @@
+"""What is asked: one schema with many states, one state with many questions, all distinct, many clients."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from semif.evaluation.runs.tasks import Task
+from semif_adapter.contract.wire import Layout
+from semif_adapter.llama.model import Model
+
+DATA = Path(__file__).parents[2] / "data"
+ROUTING = DATA / "routing.jsonl"
+"""Labelled tasks of one schema."""
+STATE_TOKENS = (50, 300, 1800)
+QUESTION_COUNTS = (1, 8, 21)
+CLIENTS = 16
+
+Decision = dict[str, Any]
+"""A `decision` as the adapter's wire has it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Decisions to be made, in requests one after another.
+
+    A request of several decisions holds one state. `layout` is the adapter's for this form of request.
+    """
+
+    name: str
+    layout: Layout
+    requests: tuple[tuple[Decision, ...], ...]
+    expected: tuple[str, ...] = ()
+    """The right options, where they are known."""
+
+    @property
+    def decisions(self) -> int:
+        """How many there are in all requests."""
+        return sum(map(len, self.requests))
+
+
+def _schema(task: Task) -> str:
+    decision = task.decision()
+    return json.dumps([decision["question"], decision["options"]])
+
+
+class Workloads:
+    """Makes the cases of one round. Every round has texts of its own, so that no cache knows them."""
+
+    def __init__(self, model: Model, tasks: Sequence[Task]) -> None:
+        self._model = model
+        self._tasks = sorted(tasks, key=_schema)  # those with the same question stand together
+        self._sentences = (DATA / "sentences.txt").read_text().split("\n")[:-1]
+        self._questions = [json.loads(line) for line in (DATA / "questions.jsonl").read_text().splitlines()]
+
+    def one_schema(self, number: int, count: int) -> Case:
+        """W1: `count` tasks that follow each other, their question marked with the round."""
+        count = min(count, len(self._tasks))
+        first = number * count % len(self._tasks)
+        taken = (list(self._tasks) * 2)[first : first + count]
+        marked = [task.decision() | {"question": f"Round {number + 1}. {task.question}"} for task in taken]
+        return Case(
+            f"W1 one schema x {len(taken)} states",
+            "schema-first",
+            tuple((decision,) for decision in marked),
+            tuple(task.expected for task in taken),
+        )
+
+    def one_state(self, number: int, tokens: int, questions: int) -> Case:
+        """W2: one state of about `tokens` tokens, `questions` questions in one request."""
+        state = self.state(f"{number}-{tokens}-{questions}", tokens)
+        asked = tuple(self._decision(index, state) for index in range(questions))
+        return Case(f"W2 {tokens} tokens x {questions}", "state-first", (asked,))
+
+    def all_distinct(self, number: int, count: int) -> Case:
+        """W3: another state and another question each time."""
+        requests = [
+            (self._decision(index, self.state(f"{number}-distinct-{index}", 60)),) for index in range(count)
+        ]
+        return Case(f"W3 {count} distinct", "schema-first", tuple(requests))
+
+    def short(self, mark: str, client: int, count: int) -> list[Decision]:
+        """W4: the tasks of a client with short texts; all with the same `mark` share their schema."""
+        chosen = random.Random(f"{mark}-{client}").choices(self._same_schema, k=count)
+        return [
+            task.decision()
+            | {"question": f"Load {mark}. {task.question}", "state": f"{client}-{index}. {task.state}"}
+            for index, task in enumerate(chosen)
+        ]
+
+    def long(self, mark: str, tokens: int, count: int) -> list[Decision]:
+        """W4: decisions with a long state each."""
+        return [self._decision(index, self.state(f"{mark}-{index}", tokens)) for index in range(count)]
+
+    @property
+    def _same_schema(self) -> list[Task]:
+        """The tasks that ask what the first one asks."""
+        return [task for task in self._tasks if _schema(task) == _schema(self._tasks[0])]
+
+    def state(self, mark: str, tokens: int) -> str:
+        """A report that opens with `mark`, as many words of it as make at most `tokens` tokens."""
+        chance = random.Random(mark)
+        words = [f"Report {mark}."]
+        while self._count(words) < tokens:
+            words += chance.choice(self._sentences).split()
+        low, high = 1, len(words)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._count(words[:middle]) <= tokens else (low, middle - 1)
+        return " ".join(words[:low])
+
+    def _count(self, words: list[str]) -> int:
+        return len(self._model.tokenize(" ".join(words), parse_special=False))
+
+    def _decision(self, index: int, state: str) -> Decision:
+        row = self._questions[index % len(self._questions)]
+        return {
+            "id": f"q{index}",
+            "state": state,
+            "question": row["question"],
+            "options": [{"id": text} for text in row["options"]],
+        }

@@ -1,0 +1,1 @@
+"""One round: every contender, every workload, and the bars they are held against."""

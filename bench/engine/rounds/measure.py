@@ -1,0 +1,72 @@
+"""Interleaved rounds: each case is given to everybody in turn before the next."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bench.engine.contenders.contenders import Contender, Job
+from bench.engine.measuring.cpu_time import cpu_seconds
+
+
+@dataclass
+class Samples:
+    """Seconds of one contender in one case, a value a round."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median and quartiles."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Of at least one value."""
+        low, median, high = np.quantile(values, (0.25, 0.5, 0.75))
+        return cls(float(low), float(median), float(high))
+
+
+Results = dict[str, dict[str, Samples]]
+"""By case, then by contender."""
+
+
+def run_round(
+    number: int,
+    jobs: Sequence[Job],
+    contenders: Sequence[Contender],
+    results: Results,
+    finished: Callable[[Job], None],
+) -> None:
+    """Measure every contender once in every job; who begins changes from round to round."""
+    for place, job in enumerate(jobs):
+        able = [contender for contender in contenders if contender.covers(job.case)]
+        by = results.setdefault(job.case.name, {})
+        for contender in able:
+            by.setdefault(contender.name, Samples())
+        first = (number + place) % len(able)
+        for contender in able[first:] + able[:first]:
+            cpu, wall = cpu_seconds(contender.pid), time.perf_counter()
+            scale = contender.run(job)
+            wall, cpu = time.perf_counter() - wall, cpu_seconds(contender.pid) - cpu
+            by[contender.name].wall.append(wall * scale)
+            by[contender.name].cpu.append(cpu * scale)
+        finished(job)
+
+
+def times_as_fast(samples: dict[str, Samples], subject: str, baseline: str) -> Spread | None:
+    """How many times as fast `subject` was, from the rounds' own ratios; None where one was not measured."""
+    if subject not in samples or baseline not in samples:
+        return None
+    return ratio(samples[baseline].wall, samples[subject].wall)
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
+    """Of two values a round."""
+    return Spread.of([one / other for one, other in zip(above, below, strict=True)])

@@ -1,0 +1,1 @@
+"""Models with random weights, written by hand: tiny ones for tests, those of published shapes."""

@@ -1,0 +1,1 @@
+"""A real adapter under hostile requests, and under load for long."""

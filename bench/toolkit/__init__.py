@@ -1,0 +1,1 @@
+"""How fast the toolkit itself is: packing a model, synthesising the stacks."""

@@ -1,0 +1,44 @@
+"""The CodeBuild project that packs a model and publishes its archive."""
+
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from semif_constructs.builds.build_project import BuildProject
+from semif_constructs.builds.model_bucket import ModelBucket
+from semif_constructs.iam.nag_findings import acknowledge_wildcard
+
+
+class ModelBuild(BuildProject):
+    """Builds from `buildspec.model.yml`: fetch the pinned GGUF, verify it, pack it, upload the archive.
+
+    It needs no Docker and gets no privileges. Each start names its PRESET.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: ModelBucket,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        """Make the project; archives go to `bucket`, under `models/`."""
+        super().__init__(
+            scope,
+            construct_id,
+            arm=False,
+            bucket=bucket,
+            buildspec_file="buildspec.model.yml",
+            compute_type="BUILD_GENERAL1_SMALL",  # packing is one stream: one core and no large memory
+            description="packs and publishes model archives",
+            encryption_key=encryption_key,
+            environment={"MODEL_BUCKET": bucket.bucket.bucket_name},
+            privileged=False,
+            timeout_minutes=60,
+        )
+        bucket.grant_publish_models(self.role)
+        acknowledge_wildcard(
+            self,
+            bucket.models_arn,
+            "it publishes any preset; an archive's key, its manifest's hash, is not known before",
+        )

@@ -1,0 +1,1 @@
+"""What answers: the model, the endpoint in each of its modes, its scaling and its updates."""

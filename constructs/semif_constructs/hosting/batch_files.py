@@ -1,0 +1,73 @@
+"""Where transform jobs have their lines from and put their answers, and what a Model's role needs for it."""
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from semif.sagemaker.bucket_folders import ANSWERS, LINES
+from semif_constructs.hosting.expiring_bucket import ExpiringBucket
+from semif_constructs.iam.nag_findings import acknowledge_wildcard
+
+
+class BatchFiles(Construct):
+    """A bucket that forgets: callers put files under `lines/`, jobs write their answers under `answers/`."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        encryption_key: kms.IKey | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        """Make the bucket, encrypted with `encryption_key` where there is one; see ExpiringBucket."""
+        super().__init__(scope, construct_id)
+        self._encryption_key = encryption_key
+        self.bucket = ExpiringBucket(
+            self,
+            "Bucket",
+            encryption_key=encryption_key,
+            removal_policy=removal_policy,
+        )
+
+    def grant_transform(self, role: iam.IRole) -> iam.Policy:
+        """Let a Model's role read lines and write answers.
+
+        The actions are those of "CreateTransformJob API: Execution Role Permissions" in SageMaker's developer
+        guide, as far as they concern these places.
+        """
+        bucket = self.bucket
+        lines, answers = bucket.arn_for_objects(f"{LINES}/*"), bucket.arn_for_objects(f"{ANSWERS}/*")
+        policy = iam.Policy(
+            self,
+            "Transforming",
+            roles=[role],
+            statements=[
+                iam.PolicyStatement(actions=["s3:GetObject"], resources=[lines]),
+                iam.PolicyStatement(
+                    actions=["s3:ListBucket"],
+                    conditions={"StringLike": {"s3:prefix": [f"{LINES}/*"]}},
+                    resources=[bucket.bucket_arn],
+                ),
+                iam.PolicyStatement(actions=["s3:AbortMultipartUpload", "s3:PutObject"], resources=[answers]),
+                *self._use_of_key(),
+            ],
+        )
+        for place in (lines, answers):
+            acknowledge_wildcard(policy, place, "jobs and their files get names of their own")
+        return policy
+
+    def _use_of_key(self) -> list[iam.PolicyStatement]:
+        """For the objects, and by a grant for the volumes of the instances."""
+        if self._encryption_key is None:
+            return []
+        key_arn = self._encryption_key.key_arn
+        return [
+            iam.PolicyStatement(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[key_arn]),
+            iam.PolicyStatement(
+                actions=["kms:CreateGrant"],
+                conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
+                resources=[key_arn],
+            ),
+        ]

@@ -1,0 +1,179 @@
+"""The endpoint: where a Model is hosted, under a name that stays."""
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from aws_cdk import Annotations, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from semif.errors import ProblemsError
+from semif.sagemaker.placement import placement_problems, takes_volume, volume_problems, volume_warnings
+from semif_constructs.hosting.async_inference import AsyncInference
+from semif_constructs.hosting.served_model import ServedModel
+from semif_constructs.signals.endpoint_metrics import VARIANT_NAME, EndpointMetrics
+
+
+class ModelEndpoint(Construct):
+    """An endpoint with one production variant, on one instance type or on an ordered pool of up to five.
+
+    The endpoint keeps its name; its configuration has none, because SageMaker cannot change one: another
+    Model or another placement makes a new configuration, to which the endpoint moves before the old one goes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        async_inference: AsyncInference | None = None,
+        container_startup_health_check_timeout_seconds: int,
+        deployment_config: sagemaker.CfnEndpoint.DeploymentConfigProperty | None = None,
+        encryption_key: kms.IKey | None = None,
+        endpoint_name: str,
+        inference_ami_version: str | None = None,
+        initial_instance_count: int = 1,
+        instance_pool: Sequence[str] | None = None,
+        instance_type: str | None = None,
+        model: ServedModel,
+        model_data_download_timeout_seconds: int,
+        provision_timeout_seconds: int | None = None,
+        retain_instance_count: bool = False,
+        volume_size_gb: int | None = None,
+    ) -> None:
+        """Host `model`.
+
+        With `async_inference` the endpoint is asynchronous: it answers by a queue alone, and the model's role
+        gets what that needs.
+
+        Exactly one of `instance_type` and `instance_pool` (in order of preference). Both timeouts of the
+        start take 60 to 3600 seconds, `provision_timeout_seconds` of a pool 300 to 3600.
+        `inference_ami_version` is for GPU instances, and theirs must fit the image's CUDA. `volume_size_gb`
+        (1 to 512) is each instance's volume. `encryption_key` encrypts the volumes. Instance types with disks
+        of their own take neither size nor key: with one of them the volume gets none, and a warning says so.
+
+        `deployment_config` (update_policy.py) says how the endpoint moves to another configuration; without
+        it, all at once as soon as the new instances are healthy. `retain_instance_count` keeps the number of
+        instances that scaling has come to, in place of `initial_instance_count`.
+
+        Raises ProblemsError with everything that is wrong with the arguments.
+        """
+        super().__init__(scope, construct_id)
+        problems = [
+            *placement_problems(
+                instance_type=instance_type,
+                instance_pool=instance_pool,
+                provision_timeout_seconds=provision_timeout_seconds,
+                inference_ami_version=inference_ami_version,
+            ),
+            *_bound_problems(
+                container_startup_health_check_timeout_seconds=container_startup_health_check_timeout_seconds,
+                model_data_download_timeout_seconds=model_data_download_timeout_seconds,
+            ),
+            *volume_problems(volume_size_gb),
+        ]
+        if initial_instance_count < 1:
+            problems.append(f"initial_instance_count = {initial_instance_count}: a variant keeps at least 1")
+        if problems:
+            raise ProblemsError(self.node.path, problems)
+        self._asynchronous = async_inference is not None
+        self.endpoint_name = endpoint_name
+        self.initial_instance_count = initial_instance_count
+        self.instance_types = types = tuple(instance_pool or [cast(str, instance_type)])
+        self.metrics = EndpointMetrics(endpoint_name)
+        encrypted = encryption_key is not None
+        for warning in volume_warnings(types, volume_size_gb=volume_size_gb, encrypted=encrypted):
+            Annotations.of(self).add_warning_v2("semif:instancesWithDisks", warning)
+        with_volume = takes_volume(types)
+        self.config = sagemaker.CfnEndpointConfig(
+            self,
+            "Config",
+            async_inference_config=async_inference.config if async_inference is not None else None,
+            kms_key_id=encryption_key.key_arn if encryption_key is not None and with_volume else None,
+            production_variants=[
+                sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+                    container_startup_health_check_timeout_in_seconds=container_startup_health_check_timeout_seconds,
+                    inference_ami_version=inference_ami_version,
+                    initial_instance_count=initial_instance_count,
+                    initial_variant_weight=1,
+                    instance_pools=_pools(instance_pool),
+                    instance_type=instance_type,
+                    model_data_download_timeout_in_seconds=model_data_download_timeout_seconds,
+                    model_name=model.model_name,
+                    routing_config=None if self._asynchronous else _least_busy(),
+                    variant_instance_provision_timeout_in_seconds=provision_timeout_seconds,
+                    variant_name=VARIANT_NAME,
+                    volume_size_in_gb=volume_size_gb if with_volume else None,
+                )
+            ],
+        )
+        if async_inference is not None:
+            self.config.node.add_dependency(async_inference.grant_serve(model.role))
+        self.endpoint = sagemaker.CfnEndpoint(
+            self,
+            "Endpoint",
+            deployment_config=deployment_config,
+            endpoint_config_name=self.config.attr_endpoint_config_name,
+            endpoint_name=endpoint_name,
+            retain_all_variant_properties=retain_instance_count or None,
+        )
+
+    @property
+    def endpoint_arn(self) -> str:
+        """The endpoint's ARN."""
+        return Stack.of(self).format_arn(
+            service="sagemaker", resource="endpoint", resource_name=self.endpoint_name
+        )
+
+    def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let `grantee` ask this endpoint."""
+        action = "sagemaker:InvokeEndpointAsync" if self._asynchronous else "sagemaker:InvokeEndpoint"
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=[action], resource_arns=[self.endpoint_arn]
+        )
+
+    def metric(self, metric_name: str, *, statistic: str) -> cloudwatch.Metric:
+        """A metric that SageMaker publishes for the variant, over five minutes; `metrics` has others."""
+        return self.metrics.variant(metric_name, statistic=statistic)
+
+    def metric_invocations(self) -> cloudwatch.Metric:
+        """How many requests were sent to the container."""
+        return self.metric("Invocations", statistic="Sum")
+
+    def metric_client_errors(self) -> cloudwatch.Metric:
+        """How many answers had a 4xx status."""
+        return self.metric("Invocation4XXErrors", statistic="Sum")
+
+    def metric_server_errors(self) -> cloudwatch.Metric:
+        """How many answers had a 5xx status, refusals under overload (503) included."""
+        return self.metric("Invocation5XXErrors", statistic="Sum")
+
+    def metric_model_latency(self, *, statistic: str = "p95") -> cloudwatch.Metric:
+        """How long the container took for an answer, in microseconds."""
+        return self.metric("ModelLatency", statistic=statistic)
+
+
+def _least_busy() -> sagemaker.CfnEndpointConfig.RoutingConfigProperty:
+    """For realtime endpoints; from a queue an instance takes what it has room for."""
+    return sagemaker.CfnEndpointConfig.RoutingConfigProperty(routing_strategy="LEAST_OUTSTANDING_REQUESTS")
+
+
+def _pools(
+    instance_pool: Sequence[str] | None,
+) -> list[sagemaker.CfnEndpointConfig.InstancePoolProperty] | None:
+    """The pools with priorities 1, 2, … in their order."""
+    if instance_pool is None:
+        return None
+    return [
+        sagemaker.CfnEndpointConfig.InstancePoolProperty(instance_type=instance_type, priority=priority)
+        for priority, instance_type in enumerate(instance_pool, start=1)
+    ]
+
+
+def _bound_problems(**timeouts: int) -> Iterator[str]:
+    for name, seconds in timeouts.items():
+        if not 60 <= seconds <= 3600:
+            yield f"{name} = {seconds}: allowed are 60 to 3600"

@@ -1,0 +1,104 @@
+"""What a CloudFormation resource type is here, in the form that moto asks for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from local_aws.core.api import Params
+
+MAX_NAME = 63
+"""SageMaker's longest name; CloudFormation cuts the names that it makes up."""
+
+
+class ResourceFailedError(Exception):
+    """A resource could not be created, updated or deleted; the message is the stack event's reason."""
+
+
+@dataclass(frozen=True)
+class Created:
+    """What CloudFormation keeps of a resource: what `Ref` and `Fn::GetAtt` return."""
+
+    physical_id: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResourceType:
+    """How one type is made and deleted. Without `update` a change makes a new one, then deletes the old."""
+
+    name: str
+    create: Callable[[str, Params], Created]
+    delete: Callable[[Created], None]
+    name_property: str = ""
+    attributes: tuple[str, ...] = ()
+    update: Callable[[Created, Params], Created] | None = None
+
+
+class Resource:
+    """A resource of a stack, with the methods that moto's CloudFormation asks of its models."""
+
+    definition: ClassVar[ResourceType]
+    logical_resource_id: str
+    cf_resource_type: str
+
+    def __init__(self, created: Created) -> None:
+        self.created = created
+
+    @property
+    def physical_resource_id(self) -> str:
+        """What `Ref` returns."""
+        return self.created.physical_id
+
+    def get_cfn_attribute(self, attribute: str) -> str:
+        """What `Fn::GetAtt` returns; KeyError for an attribute that the type does not have."""
+        return self.created.attributes[attribute]
+
+    def is_created(self) -> bool:
+        """Creation has returned, so it is."""
+        return True
+
+    def delete(self, *_: str) -> None:
+        """Delete the resource."""
+        self.definition.delete(self.created)
+
+    @classmethod
+    def cloudformation_type(cls) -> str:
+        """The type's name."""
+        return cls.definition.name
+
+    @classmethod
+    def cloudformation_name_type(cls) -> str:
+        """The property that holds the resource's name, or nothing."""
+        return cls.definition.name_property
+
+    @classmethod
+    def has_cfn_attr(cls, attribute: str) -> bool:
+        """Whether `Fn::GetAtt` knows the attribute."""
+        return attribute in cls.definition.attributes
+
+    @classmethod
+    def create_from_cloudformation_json(
+        cls, resource_name: str, cloudformation_json: Params, *_: str, **__: str
+    ) -> "Resource":
+        """Create the resource from its resolved properties."""
+        return cls(cls.definition.create(_fitting(resource_name), cloudformation_json.get("Properties", {})))
+
+    @classmethod
+    def update_from_cloudformation_json(
+        cls,
+        original_resource: "Resource",
+        new_resource_name: str,
+        cloudformation_json: Params,
+        *_: str,
+        **__: str,
+    ) -> "Resource":
+        """Update in place where the type can, else create the new one and delete the old one."""
+        if cls.definition.update is not None:
+            return cls(cls.definition.update(original_resource.created, cloudformation_json["Properties"]))
+        new = cls.create_from_cloudformation_json(new_resource_name, cloudformation_json)
+        original_resource.delete()
+        return new
+
+
+def _fitting(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[:49]}-{name[-13:]}".replace("--", "-")

@@ -1,0 +1,1 @@
+"""CodeBuild on this machine: buildspecs run by a real shell."""

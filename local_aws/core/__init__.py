@@ -1,0 +1,1 @@
+"""What all services here stand on: processes, logs, addresses, the HTTP side."""

@@ -1,0 +1,1 @@
+"""SageMaker on this machine: endpoints, queues and transform jobs that start real containers' programs."""

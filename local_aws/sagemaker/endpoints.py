@@ -1,0 +1,284 @@
+"""SageMaker's Endpoints: hosts that really run, and InvokeEndpoint that reaches them."""
+
+import http.client
+import json
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from local_aws.core.api import ApiError, Operation, Params
+from local_aws.core.context import Context
+from local_aws.sagemaker.async_inference import RequestQueue
+from local_aws.sagemaker.errors import HostingError
+from local_aws.sagemaker.host import INVOKE_SECONDS, ContainerReply, ModelHost
+from local_aws.sagemaker.records import SageMakerRecords, refused
+
+SERVING = {"InService", "Updating"}
+MAX_REASON = 1024
+
+
+@dataclass
+class Endpoint:
+    """An endpoint, the host behind it, and who waits for its status to change."""
+
+    name: str
+    config_name: str
+    host: ModelHost
+    variant: Params
+    """The ProductionVariantSummary."""
+    queue: RequestQueue | None = None
+    """Of an asynchronous endpoint that serves."""
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    modified: datetime = field(default_factory=lambda: datetime.now(UTC))
+    status: str = "Creating"
+    failure_reason: str | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def move(self, status: str, failure_reason: str | None = None) -> None:
+        """Change the status and wake those who wait for it."""
+        with self.changed:
+            self.status = status
+            self.failure_reason = failure_reason and failure_reason[:MAX_REASON]
+            self.modified = datetime.now(UTC)
+            self.changed.notify_all()
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """InvokeEndpoint's HTTP reply."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class SageMakerEndpoints:
+    """The operations on Endpoints, under botocore's names and shapes."""
+
+    def __init__(self, context: Context, records: SageMakerRecords) -> None:
+        self._context = context
+        self._records = records
+        self._endpoints: dict[str, Endpoint] = {}
+        self._lock = threading.Lock()
+
+    def operations(self) -> dict[str, Operation]:
+        """Every operation on endpoints that is served here instead of in moto."""
+        return {
+            "CreateEndpoint": self.create_endpoint,
+            "UpdateEndpoint": self.update_endpoint,
+            "DescribeEndpoint": self.describe_endpoint,
+            "DeleteEndpoint": self.delete_endpoint,
+            "ListEndpoints": self.list_endpoints,
+        }
+
+    def create_endpoint(self, params: Params) -> Params:
+        """Start the host in the background: Creating until `/ping` answers 200 or the start fails."""
+        name, config_name = params["EndpointName"], params["EndpointConfigName"]
+        with self._lock:
+            if name in self._endpoints:
+                raise refused(f"Cannot create already existing endpoint {self._arn(name)!r}.")
+            endpoint = Endpoint(name, config_name, *self._new_host(name, config_name))
+            self._endpoints[name] = endpoint
+
+        def start() -> None:
+            try:
+                endpoint.host.start()
+            except HostingError as error:
+                endpoint.move("Failed", str(error))
+            else:
+                self._serve(endpoint)
+
+        threading.Thread(target=start, daemon=True).start()
+        return {"EndpointArn": self._arn(name)}
+
+    def update_endpoint(self, params: Params) -> Params:
+        """Start a host of another config beside the old one, which serves until that one is ready."""
+        endpoint, config_name = self._find(params["EndpointName"]), params["EndpointConfigName"]
+        if set(params) - {"EndpointName", "EndpointConfigName"}:
+            raise refused("the local AWS updates endpoints in one way only, without a DeploymentConfig")
+        with self._lock:
+            if endpoint.status != "InService":
+                raise refused(
+                    f"Cannot update endpoint {self._arn(endpoint.name)!r}: it is {endpoint.status}."
+                )
+            host, variant = self._new_host(endpoint.name, config_name)
+            endpoint.move("Updating")
+
+        def swap() -> None:
+            try:
+                host.start()
+            except HostingError as error:
+                if endpoint.status == "Updating":  # the old container still serves
+                    endpoint.move("InService", str(error))
+                return
+            old = endpoint.host
+            endpoint.host, endpoint.variant, endpoint.config_name = host, variant, config_name
+            self._serve(endpoint)
+            old.stop()
+
+        threading.Thread(target=swap, daemon=True).start()
+        return {"EndpointArn": self._arn(endpoint.name)}
+
+    def describe_endpoint(self, params: Params) -> Params:
+        """Status, reason of a failure, and the variant with its instance pools."""
+        endpoint = self._find(params["EndpointName"])
+        reply = self._summary(endpoint) | {"EndpointConfigName": endpoint.config_name}
+        if endpoint.failure_reason:
+            reply["FailureReason"] = endpoint.failure_reason
+        if endpoint.status in SERVING:
+            reply["ProductionVariants"] = [endpoint.variant]
+        if (config := self._records.queue(endpoint.config_name)) is not None:
+            reply["AsyncInferenceConfig"] = config
+        return reply
+
+    def delete_endpoint(self, params: Params) -> Params:
+        """Stop the host and forget the endpoint."""
+        endpoint = self._find(params["EndpointName"])
+        with self._lock:
+            if endpoint.status == "Updating":
+                raise refused(f"Cannot delete endpoint {self._arn(endpoint.name)!r}: it is Updating.")
+            endpoint.move("Deleting")
+        if endpoint.queue is not None:
+            endpoint.queue.stop()
+        endpoint.host.stop()
+        with self._lock:
+            self._endpoints.pop(endpoint.name, None)
+        return {}
+
+    def list_endpoints(self, _: Params) -> Params:
+        """Every endpoint, on one page."""
+        return {"Endpoints": [self._summary(endpoint) for endpoint in list(self._endpoints.values())]}
+
+    def wait_until_settled(self, name: str) -> Endpoint:
+        """Block while an endpoint is Creating or Updating, as CloudFormation does."""
+        endpoint = self._find(name)
+        with endpoint.changed:
+            endpoint.changed.wait_for(lambda: endpoint.status not in {"Creating", "Updating"})
+        return endpoint
+
+    def invoke_endpoint(self, name: str, body: bytes, headers: dict[str, str]) -> Invocation:
+        """Reach the endpoint's container with `body` and its Content-Type, Accept and custom attributes.
+
+        Raises ApiError for an unknown endpoint and for one that does not serve. A container's refusal is no
+        exception but SageMaker's ModelError, HTTP 424.
+        """
+        host = self.serving_host(name)
+        try:
+            reply = host.invoke(body, headers)
+        except TimeoutError:
+            message = f"Your invocation timed out: no answer from the container within {INVOKE_SECONDS} s."
+            reply = ContainerReply(0, "text/plain", message.encode())
+        except (OSError, http.client.HTTPException) as error:
+            reply = ContainerReply(500, "text/plain", f"the container gave no whole answer: {error}".encode())
+        if not 200 <= reply.status < 300:
+            return model_error(reply, host)
+        return Invocation(
+            200,
+            {"Content-Type": reply.content_type, "x-Amzn-Invoked-Production-Variant": host.variant_name},
+            reply.body,
+        )
+
+    def invoke_endpoint_async(self, name: str, asked: Params) -> Params:
+        """Queue a request. Raises ApiError for an endpoint that is not asynchronous, or does not serve."""
+        queue = self._serving(name).queue
+        if queue is None:
+            raise ApiError("ValidationError", f"Endpoint {name} is not an asynchronous endpoint.")
+        return queue.accept(asked)
+
+    def serving_host(self, name: str) -> ModelHost:
+        """The host behind a realtime endpoint; raises ApiError where there is none, or none that serves."""
+        endpoint = self._serving(name)
+        if endpoint.queue is not None:
+            raise ApiError(
+                "ValidationError", f"Endpoint {name} is asynchronous: it takes InvokeEndpointAsync alone."
+            )
+        return endpoint.host
+
+    def _serving(self, name: str) -> Endpoint:
+        endpoint = self._endpoints.get(name)
+        if endpoint is None:
+            raise ApiError(
+                "ValidationError", f"Endpoint {name} of account {self._context.account} not found."
+            )
+        if endpoint.status not in SERVING:
+            raise ApiError("ValidationError", f"Endpoint {name} is {endpoint.status}, not InService.")
+        return endpoint
+
+    def _serve(self, endpoint: Endpoint) -> None:
+        host, before = endpoint.host, endpoint.queue
+        config = self._records.queue(endpoint.config_name)
+        endpoint.queue = (
+            RequestQueue(self._context, endpoint.name, config, lambda: endpoint.host) if config else None
+        )
+        waiting = before.stop() if before is not None else []
+        if endpoint.queue is not None:
+            endpoint.queue.take_over(waiting)
+
+        def fail(reason: str) -> None:
+            if endpoint.host is host:
+                endpoint.move("Failed", reason)
+
+        endpoint.move("InService")
+        host.on_exit(fail)
+
+    def _new_host(self, name: str, config_name: str) -> tuple[ModelHost, Params]:
+        variant = self._records.variant(config_name)
+        container = self._records.container(variant["ModelName"])
+        return ModelHost(self._context, name, variant, container), _variant_summary(variant, container)
+
+    def _find(self, name: str) -> Endpoint:
+        try:
+            return self._endpoints[name]
+        except KeyError:
+            raise refused(f"Could not find endpoint {self._arn(name)!r}.") from None
+
+    def _summary(self, endpoint: Endpoint) -> Params:
+        return {
+            "EndpointName": endpoint.name,
+            "EndpointArn": self._arn(endpoint.name),
+            "EndpointStatus": endpoint.status,
+            "CreationTime": endpoint.created,
+            "LastModifiedTime": endpoint.modified,
+        }
+
+    def _arn(self, name: str) -> str:
+        return self._context.arn("sagemaker", f"endpoint/{name}")
+
+
+def _variant_summary(variant: dict[str, Any], container: dict[str, Any]) -> Params:
+    """What DescribeEndpoint tells of a variant: all instances come from the pool of the first priority."""
+    count, weight = variant.get("InitialInstanceCount", 1), variant.get("InitialVariantWeight", 1.0)
+    summary: Params = {
+        "VariantName": variant["VariantName"],
+        "CurrentWeight": weight,
+        "DesiredWeight": weight,
+        "CurrentInstanceCount": count,
+        "DesiredInstanceCount": count,
+    }
+    if container.get("Image"):
+        summary["DeployedImages"] = [{"SpecifiedImage": container["Image"]}]
+    if variant.get("RoutingConfig"):
+        summary["RoutingConfig"] = variant["RoutingConfig"]
+    pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
+    if pools:
+        summary["InstancePools"] = [
+            {"InstanceType": pool["InstanceType"], "CurrentInstanceCount": count if index == 0 else 0}
+            for index, pool in enumerate(pools)
+        ]
+    return summary
+
+
+def model_error(reply: ContainerReply, host: ModelHost) -> Invocation:
+    """How SageMaker passes a container's refusal on: ModelError, HTTP 424."""
+    original = reply.body.decode(errors="replace")
+    side = "client" if 400 <= reply.status < 500 else "server"
+    told = f"Received {side} error ({reply.status}) from {host.variant_name}"
+    error = {
+        "Message": f'{told} with message "{original}". See the log group in LogStreamArn.',
+        "OriginalStatusCode": reply.status,
+        "OriginalMessage": original,
+        "LogStreamArn": host.log_stream_arn,
+    }
+    headers = {"Content-Type": "application/json", "x-amzn-errortype": "ModelError"}
+    return Invocation(424, headers, json.dumps(error).encode())

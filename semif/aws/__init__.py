@@ -1,0 +1,1 @@
+"""AWS's clients, and what the toolkit asks S3, CloudFormation and CloudWatch Logs."""

@@ -1,0 +1,169 @@
+"""CloudFormation stacks as the commands need them: what is there, what it says, and its end."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from semif.aws.clients import Aws, aws_errors
+from semif.errors import SemifError
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+TOOLKIT_STACK = "CDKToolkit"
+"""What `cdk bootstrap` makes, once per account and region."""
+
+_DELETE_SECONDS = 3600
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack: its CloudFormation status, the reason CloudFormation gives for it, and its outputs."""
+
+    name: str
+    id: str
+    status: str
+    reason: str
+    outputs: Mapping[str, str]
+
+    def output(self, key: str) -> str:
+        """The value of an output; raises SemifError where the stack has none of that name."""
+        try:
+            return self.outputs[key]
+        except KeyError:
+            raise SemifError(f"the stack {self.name} has no output {key}; deploy it again") from None
+
+
+def find_stack(aws: Aws, name: str) -> Stack | None:
+    """The stack `name` (or with that id), None where there is none (any more)."""
+    with aws_errors():
+        try:
+            (told,) = aws.cloudformation.describe_stacks(StackName=name)["Stacks"]
+        except ClientError as error:
+            if _is_missing(error):
+                return None
+            raise
+    if told["StackStatus"] == "DELETE_COMPLETE":
+        return None
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in told.get("Outputs", [])}
+    return Stack(
+        told["StackName"],
+        told.get("StackId", name),
+        told["StackStatus"],
+        told.get("StackStatusReason", ""),
+        outputs,
+    )
+
+
+def deployed_stacks(aws: Aws, prefix: str) -> list[str]:
+    """Names of the stacks that begin with `prefix` and have not been deleted."""
+    with aws_errors():
+        pages = aws.cloudformation.get_paginator("describe_stacks").paginate()
+        stacks = [stack for page in pages for stack in page["Stacks"]]
+    return [
+        stack["StackName"]
+        for stack in stacks
+        if stack["StackName"].startswith(prefix) and stack["StackStatus"] != "DELETE_COMPLETE"
+    ]
+
+
+def require_stack(aws: Aws, name: str, *, missing: str) -> Stack:
+    """The stack `name`; raises SemifError saying `missing` where there is none."""
+    stack = find_stack(aws, name)
+    if stack is None:
+        raise SemifError(f"the stack {name} is not deployed in {aws.region}; {missing}")
+    return stack
+
+
+def stack_resource(aws: Aws, stack: str, resource_type: str) -> str | None:
+    """The physical id of the stack's one resource of a type, None without such a resource or stack.
+
+    An id that is an ARN is cut down to the name at its end.
+    """
+    with aws_errors():
+        pages = aws.cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
+        try:
+            ids = [
+                resource.get("PhysicalResourceId", "")
+                for page in pages
+                for resource in page["StackResourceSummaries"]
+                if resource["ResourceType"] == resource_type
+            ]
+        except ClientError as error:
+            if _is_missing(error):
+                return None
+            raise
+    return ids[0].rpartition("/")[2] if ids else None
+
+
+def stack_metadata(aws: Aws, stack: str) -> Mapping[str, object]:
+    """The `Metadata` of the template that the stack was last deployed with, empty where it has none."""
+    with aws_errors():
+        # botocore hands a JSON template over as a mapping already.
+        template: object = aws.cloudformation.get_template(StackName=stack)["TemplateBody"]
+    metadata = template.get("Metadata") if isinstance(template, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def delete_stack(
+    aws: Aws, stack: Stack, *, poll_seconds: float, on_status: Callable[[str], None] = lambda _: None
+) -> None:
+    """Delete the stack and wait for its end. Raises SemifError with the resources that would not go."""
+    with aws_errors():
+        aws.cloudformation.delete_stack(StackName=stack.id)
+    deadline = time.monotonic() + _DELETE_SECONDS
+    while left := find_stack(aws, stack.id):
+        on_status(left.status)
+        if left.status.endswith("_FAILED"):
+            raise SemifError(
+                "\n".join([f"{stack.name} could not be deleted: {left.reason}", *_failed(aws, stack)])
+            )
+        if time.monotonic() > deadline:
+            raise SemifError(
+                f"{stack.name} is still {left.status} after {_DELETE_SECONDS} s; its events in "
+                "CloudFormation say what it waits for"
+            )
+        time.sleep(poll_seconds)
+
+
+def _is_missing(error: ClientError) -> bool:
+    return "does not exist" in error.response.get("Error", {}).get("Message", "")
+
+
+def _failed(aws: Aws, stack: Stack) -> list[str]:
+    with aws_errors():
+        events = aws.cloudformation.describe_stack_events(StackName=stack.id)["StackEvents"]
+    return [
+        f"  {event.get('LogicalResourceId', '?')}: {event.get('ResourceStatusReason', 'no reason given')}"
+        for event in events
+        if event.get("ResourceStatus") == "DELETE_FAILED"
+    ]
+
+
+def empty_bucket(s3: "S3Client", bucket: str) -> int:
+    """Delete every version and delete marker of the bucket; returns how many there were."""
+    count = 0
+    with aws_errors():
+        while True:
+            # From the start each time: what was listed is gone, and a marker for the next page may skip one.
+            page = s3.list_object_versions(Bucket=bucket)
+            found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+            if not found:
+                return count
+            reply = s3.delete_objects(
+                Bucket=bucket,
+                Delete={
+                    "Objects": [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in found],
+                    "Quiet": True,
+                },
+            )
+            if problems := reply.get("Errors"):
+                first = problems[0]
+                raise SemifError(
+                    f"{len(problems)} objects of {bucket} could not be deleted, the first is "
+                    f"{first.get('Key')}: {first.get('Message')}"
+                )
+            count += len(found)

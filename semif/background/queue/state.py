@@ -1,0 +1,299 @@
+"""What is known of a submission, in a file beside its output that only grows: it survives any interruption.
+
+One JSON object a line: a header, then what happened, in order. A line is written before a request is sent,
+when it was accepted, and when it has ended. The last line may be torn.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from semif.background.records import record_line
+from semif.errors import SemifError
+
+SCHEMA = 1
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Header(_Line):
+    """The first line: what is asked, of whom, and the name of the job's folder in S3."""
+
+    schema_version: int = SCHEMA
+    job: str
+    file_sha256: str
+    requests: int
+    endpoint: str
+    account: str
+    region: str
+
+
+_Attempt = Annotated[int, Field(ge=1)]
+
+
+class _Sending(_Line):
+    sending: int
+    attempt: _Attempt
+    time: float
+
+
+class _Accepted(_Line):
+    accepted: int
+    output: str
+    failure: str | None
+    time: float
+
+
+class _Again(_Line):
+    again: int
+    attempt: _Attempt
+
+
+class _Result(BaseModel):
+    """The rest of it is the caller's to read."""
+
+    model_config = ConfigDict(strict=True)
+
+    line: int
+    status: str
+
+
+class _Ended(_Line):
+    ended: _Result
+
+
+_BEGINNING = b'{"schema_version":'
+"""Of every state, so that a torn beginning is told from a file of somebody else's."""
+_RECORDS: TypeAdapter[_Sending | _Accepted | _Again | _Ended] = TypeAdapter(
+    _Sending | _Accepted | _Again | _Ended
+)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The last time that a line was sent: which time it was, and when, in seconds since the epoch."""
+
+    attempt: int
+    time: float
+    output: str | None = None
+    failure: str | None = None
+    """Where the answer or the failure will be; both None while it is not known whether it was accepted."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether SageMaker has said so."""
+        return self.output is not None
+
+
+class State:
+    """The file, locked for this process while it is open. Made by `open_state`."""
+
+    def __init__(self, path: Path, header: Header, descriptor: int) -> None:
+        self.path = path
+        self.header = header
+        self.sent: dict[int, Sent] = {}
+        """By line number; lines that have ended are not there any more."""
+        self.attempts: dict[int, int] = {}
+        """By line number: which time it will be sent next, of lines that were sent before in vain."""
+        self.ended: dict[int, tuple[int, int]] = {}
+        """By line number: where in this file the line's record is, offset and size in bytes."""
+        self._descriptor = descriptor
+
+    def sending(self, lines: Iterable[tuple[int, int]]) -> None:
+        """Before lines (number, attempt) are sent. On disk when this returns."""
+        now = time.time()
+        self._append(
+            [{"sending": number, "attempt": attempt, "time": now} for number, attempt in lines], sync=True
+        )
+
+    def accepted(self, number: int, output: str, failure: str | None) -> None:
+        """SageMaker has taken a line."""
+        self._append([{"accepted": number, "output": output, "failure": failure, "time": time.time()}])
+
+    def send_again(self, number: int, attempt: int) -> None:
+        """A line must be sent (again): SageMaker did not take it, or it failed and may not the next time."""
+        self._append([{"again": number, "attempt": attempt}])
+
+    def end(self, records: Iterable[dict[str, Any]]) -> None:
+        """Lines have ended; each record has `line` and `status`. On disk when this returns."""
+        self._append([{"ended": record} for record in records], sync=True)
+
+    def sync(self) -> None:
+        """Return when all is on disk. Raises SemifError, as all that writes, where it cannot be."""
+        with _named(self.path):
+            os.fsync(self._descriptor)
+
+    def results(self, numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """The records of ended lines, in the order of `numbers`."""
+        for number in numbers:
+            offset, size = self.ended[number]
+            record: dict[str, Any] = json.loads(os.pread(self._descriptor, size, offset))["ended"]
+            yield record
+
+    def close(self) -> None:
+        """Close the file, and so free it for others."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def take_note(self, record: dict[str, Any], offset: int, size: int) -> None:
+        """Know what a record of the file says. Raises KeyError where it is of a line that was not sent."""
+        if "sending" in record:
+            self.sent[record["sending"]] = Sent(record["attempt"], record["time"])
+        elif "accepted" in record:
+            number = record["accepted"]
+            attempt = self.sent[number].attempt
+            self.sent[number] = Sent(attempt, record["time"], record["output"], record["failure"])
+        elif "again" in record:
+            del self.sent[record["again"]]
+            self.attempts[record["again"]] = record["attempt"]
+        else:
+            ended = record["ended"]
+            self.sent.pop(ended["line"], None)
+            self.ended[ended["line"]] = (offset, size)
+
+    def _append(self, records: list[dict[str, Any]], *, sync: bool = False) -> None:
+        if not records:
+            return
+        offset = os.lseek(self._descriptor, 0, os.SEEK_END)
+        texts = [record_line(record) for record in records]
+        with _named(self.path):
+            _write(self._descriptor, b"".join(texts))
+        for record, text in zip(records, texts, strict=True):
+            self.take_note(record, offset, len(text))
+            offset += len(text)
+        if sync:
+            self.sync()
+
+
+def open_state(
+    path: Path, *, file_sha256: str, numbers: Collection[int], endpoint: str, account: str, region: str
+) -> State:
+    """The state in `path`, begun where there is none. `numbers` are those of the file's requests.
+
+    Raises SemifError where another command is at it, where it is of another file or endpoint, and where it is
+    no state.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        return _opened(
+            path,
+            descriptor,
+            Header(
+                job=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}",
+                file_sha256=file_sha256,
+                requests=len(numbers),
+                endpoint=endpoint,
+                account=account,
+                region=region,
+            ),
+            numbers,
+        )
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _opened(path: Path, descriptor: int, wanted: Header, numbers: Collection[int]) -> State:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SemifError(f"another command is at work on {path}; wait for its end") from None
+    state: State | None = None
+    offset = 0
+    for number, line in enumerate(_lines(descriptor), start=1):
+        if not line.endswith(b"\n"):  # torn: it says nothing
+            if state is None and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
+                raise _no_state(path)
+            os.ftruncate(descriptor, offset)
+            break
+        if state is None:
+            state = State(path, _header(path, line, wanted), descriptor)
+        else:
+            try:
+                state.take_note(_record(line, numbers), offset, len(line))
+            except (ValueError, KeyError):
+                raise SemifError(
+                    f"{path}: line {number} is no record of a submission; the file was changed, move it away"
+                ) from None
+        offset += len(line)
+    if state is None:
+        with _named(path):
+            _write(descriptor, wanted.model_dump_json().encode() + b"\n")
+            os.fsync(descriptor)
+        state = State(path, wanted, descriptor)
+    return state
+
+
+def _record(line: bytes, numbers: Collection[int]) -> dict[str, Any]:
+    """What a line says. Raises ValueError for what is no record, or of a line that the file does not have."""
+    record: dict[str, Any] = json.loads(line)
+    match _RECORDS.validate_python(record):
+        case _Sending(sending=number) | _Accepted(accepted=number) | _Again(again=number):
+            pass
+        case _Ended(ended=result):
+            number = result.line
+    if number not in numbers:
+        raise ValueError(f"there is no line {number}")
+    return record
+
+
+def _lines(descriptor: int) -> Iterator[bytes]:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        yield from file
+
+
+def _header(path: Path, line: bytes, wanted: Header) -> Header:
+    try:
+        found = Header.model_validate_json(line)
+    except ValidationError:
+        raise _no_state(path) from None
+    different = [
+        name.replace("_", " ")
+        for name in ("schema_version", "file_sha256", "endpoint", "account", "region")
+        if getattr(found, name) != getattr(wanted, name)
+    ]
+    if different:
+        raise SemifError(
+            f"{path} is of another submission ({', '.join(different)} differ): go on with what it is of, or "
+            "choose another --output"
+        )
+    return found
+
+
+def _no_state(path: Path) -> SemifError:
+    return SemifError(f"{path} is not the state of a submission; move it away, or choose --output")
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say which file cannot be written: its disk may be full."""
+    try:
+        yield
+    except OSError as error:
+        raise SemifError(
+            f"cannot write {path}: {(error.strerror or str(error)).lower()}; what it holds is good, and the "
+            "same command goes on with it"
+        ) from error
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(descriptor, content) :]

@@ -1,0 +1,183 @@
+"""The builds of an environment, and the lock that they leave."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from pydantic import ValidationError
+
+from semif.aws.s3 import S3Uri
+from semif.aws.stacks import Stack, require_stack
+from semif.builds.codebuild import SUCCEEDED, Build, BuildError, follow, require_success, start_build
+from semif.builds.sources import (
+    IMAGE_SOURCES,
+    SourceZip,
+    model_sources,
+    pack_sources,
+    source_revision,
+    upload_sources,
+)
+from semif.environment.tables import ModelTable
+from semif.errors import problems_of
+from semif.images.base_images import base_image
+from semif.images.regional_images import regional_image
+from semif.lock.lock_file import FORMS, Lock, PublishedImage, check_lock, write_lock
+from semif.models.packaging.build import find_model
+from semif.models.presets import load_preset
+from semif.target.target import Target
+
+OnChange = Callable[[Sequence[Build]], None]
+
+MODELS_PREFIX = "models"
+"""Where buildspec.model.yml publishes, in the model bucket."""
+NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
+"""Why the AWS on this machine builds no image; no other AWS says it."""
+
+
+def build_environment(target: Target, on_change: OnChange = lambda _: None) -> Lock:
+    """Run the model build, and the image build beside it, and write the lock from what they export.
+
+    An environment of kind `text` has no image to build: its lock names the published one; with a model that
+    the container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build
+    ends quickly where its image is there already; where the archive is, no model build is started. Raises
+    SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
+    lock may hold; the lock on disk then stays as it was.
+    """
+    environment = target.environment
+    if environment.preset is None:
+        lock = _lock(target, _published_image(target), _hub_model(environment.model))
+        write_lock(target.lock_path, lock)
+        return lock
+    stack = require_stack(
+        target.aws,
+        environment.artifacts_stack,
+        missing=f"run `semif deploy {target.command_line}`, which makes it first",
+    )
+    run = _build_model if environment.kind == "text" else _build_both
+    image_part, model = run(target, stack, on_change)
+    lock = _lock(target, image_part, _model_part(target, model))
+    write_lock(target.lock_path, lock)
+    return lock
+
+
+def stale_image(target: Target, lock: Lock) -> str | None:
+    """A line for people where the image of `lock` was built from other files than the checkout holds now.
+
+    None where they are the same, and for a published image. Raises SemifError where the files are missing.
+    """
+    if isinstance(lock.image, PublishedImage):
+        return None
+    here = pack_sources(target.root, IMAGE_SOURCES).sha256
+    if here == lock.image.source_sha256:
+        return None
+    return (
+        "adapter_image/ or buildspec.yml is not what the locked image was built from (source "
+        f"{lock.image.source_sha256[:12]}, here {here[:12]}); `semif deploy {target.command_line}` builds "
+        "it anew"
+    )
+
+
+def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
+    """The lock's image part, and the model build, which has passed."""
+    image_source = pack_sources(target.root, IMAGE_SOURCES)
+    model_source = _model_source(target)
+    variables = {"REVISION": source_revision(target.root), "SOURCE_SHA256": image_source.sha256}
+    image = _start(target, stack, "image", image_source, variables)
+    model = _start_model(target, stack, model_source)
+    follow(target.aws, [image, model], poll_seconds=target.poll_seconds, on_change=on_change)
+    if target.local and image.reason_code == NO_CONTAINER_ENGINE:
+        require_success([model])
+        return {"built": False, "source_sha256": image_source.sha256}, model
+    require_success([image, model])
+    return _image_part(image), model
+
+
+def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
+    """As `_build_both`, with the published image. It is looked up first, before anything is built for it."""
+    image = _published_image(target)
+    model = _start_model(target, stack, _model_source(target))
+    follow(target.aws, [model], poll_seconds=target.poll_seconds, on_change=on_change)
+    require_success([model])
+    return image, model
+
+
+def _published_image(target: Target) -> dict[str, object]:
+    accelerator = target.environment.accelerator
+    return {"uri": str(regional_image(accelerator, target.aws.region)), "base": str(base_image(accelerator))}
+
+
+def _hub_model(table: ModelTable) -> dict[str, object]:
+    return {"hf_repo": table.hf_repo, "hf_file": table.hf_file, "revision": table.revision}
+
+
+def _model_source(target: Target) -> SourceZip:
+    return pack_sources(target.root, model_sources(load_preset(str(target.environment.model.preset))))
+
+
+def _start_model(target: Target, stack: Stack, source: SourceZip) -> Build:
+    table = target.environment.model
+    variables = {"PRESET": str(table.preset), "MODEL_FORMAT": table.format}
+    return _published_model(target, stack) or _start(target, stack, "model", source, variables)
+
+
+def _published_model(target: Target, stack: Stack) -> Build | None:
+    """A build that has ended, where the model is there: a real one would find it too, after a minute."""
+    table = target.environment.model
+    models = S3Uri(stack.output("BucketName"), MODELS_PREFIX)
+    found = find_model(target.aws.s3, load_preset(str(table.preset)), models, table.format)
+    if found is None:
+        return None
+    exported = {
+        "MODEL_MANIFEST_SHA256": found.manifest_sha256,
+        "MODEL_S3_URI": found.address,
+        "MODEL_ARCHIVE_SHA256": found.archive_sha256 or "",
+        "MODEL_FORMAT": found.format,
+    }
+    project = stack.output("ModelProjectName")
+    return Build("model", project, id="", phase="PUBLISHED_ALREADY", status=SUCCEEDED, exported=exported)
+
+
+def _start(target: Target, stack: Stack, name: str, source: SourceZip, variables: Mapping[str, str]) -> Build:
+    bucket = stack.output("BucketName")
+    upload_sources(target.aws.s3, bucket, source)
+    project = stack.output(f"{name.capitalize()}ProjectName")
+    return start_build(
+        target.aws, name=name, project=project, source=f"{bucket}/{source.key}", variables=variables
+    )
+
+
+def _image_part(build: Build) -> dict[str, object]:
+    return {
+        "uri": build.exported.get("IMAGE_URI"),
+        "source_sha256": build.exported.get("IMAGE_SOURCE_SHA256"),
+        "base": build.exported.get("IMAGE_BASE"),
+    }
+
+
+def _model_part(target: Target, build: Build) -> dict[str, object]:
+    part: dict[str, object] = {
+        "preset": target.environment.model.preset,
+        "manifest_sha256": build.exported.get("MODEL_MANIFEST_SHA256"),
+        "s3_uri": build.exported.get("MODEL_S3_URI"),
+        "format": build.exported.get("MODEL_FORMAT"),
+    }
+    if part["format"] != "prefix":  # where the files are not packed there is no archive to hash
+        part["archive_sha256"] = build.exported.get("MODEL_ARCHIVE_SHA256")
+    return part
+
+
+def _lock(target: Target, image: Mapping[str, object], model: Mapping[str, object]) -> Lock:
+    content = {
+        "schema": 1,
+        "environment": target.environment.name,
+        "kind": target.environment.kind,
+        "account": target.account,
+        "region": target.aws.region,
+        "image": image,
+        "model": model,
+    }
+    try:
+        lock = Lock.model_validate(content)
+    except ValidationError as error:
+        problems = "; ".join(problems_of(error, hidden=FORMS))
+        raise BuildError(f"the builds exported what no lock may hold: {problems}") from None
+    check_lock(lock, target.environment, source="what the builds exported")
+    return lock

@@ -1,0 +1,1 @@
+"""Commands that ask a model: decide, ask, submit, batch, and serve on this machine."""

@@ -1,0 +1,148 @@
+"""`semif decide`: ask an endpoint or an adapter."""
+
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from semif.cli.answer_bars import show_answer
+from semif.cli.asking.decide_policy import Place, decide_under, further_places, one_decision, show_outcome
+from semif.cli.options import api_key, target_options, url_option
+from semif.cli.output import json_option
+from semif.client.client import DecisionClient
+from semif.client.request import request_body
+from semif.client.retry import Attempt
+from semif.environment.asking import require_mode
+from semif.environment.environment import load_environment
+from semif.errors import SemifError
+from semif.policy import load_policy
+from semif.project.whole_files import read_whole
+from semif.target.target import open_target
+
+
+@click.command()
+@click.argument("arguments", metavar="[ENV] FILE", nargs=-1)
+@url_option
+@click.option(
+    "--policy",
+    "policy_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Judge the answer by this policy (docs/policy.md).",
+)
+@click.option(
+    "--endpoint",
+    "endpoints",
+    multiple=True,
+    metavar="NAME=URL",
+    help="Where an endpoint of the policy's fallback is; else it is the environment of that name.",
+)
+@target_options
+@json_option
+def command(
+    *,
+    arguments: tuple[str, ...],
+    url: str | None,
+    policy_file: Path | None,
+    endpoints: tuple[str, ...],
+    on_this_machine: bool,
+    profile: str | None,
+    as_json: bool,
+) -> None:
+    """Ask an endpoint, show the probabilities.
+
+    Asks the endpoint of ENV, or the adapter at --url, and shows the probability of each option.
+
+    FILE holds a request as JSON, - reads it from standard input: a decision object, or
+    {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
+    the System One API is answered too, its reply shown as JSON.
+
+    A request that meets overload, throttling or a broken connection is sent again, up to four times within
+    a minute; standard error tells of it.
+
+    With --policy one decision is judged: what is shown, or printed with --json, is its outcome and the
+    reason. The status is 0 whatever the outcome.
+
+    \b
+    Examples:
+      semif decide dev examples/routing.json
+      semif decide demo --local examples/two-questions.json
+      semif decide --url http://127.0.0.1:8080 examples/yes-or-no.json --json
+      semif decide --url http://127.0.0.1:8080 --policy examples/refunds.policy.toml examples/refund.json
+    """
+    if len(arguments) != (2 if url is None else 1):
+        raise click.UsageError("give ENV and FILE, or --url URL and FILE")
+    if url is not None and (on_this_machine or profile):
+        raise click.UsageError(
+            "--url asks an adapter directly, --local and --profile choose an AWS; give one"
+        )
+    if endpoints and policy_file is None:
+        raise click.UsageError("--endpoint goes with --policy")
+    first = Place(url, is_url=True) if url is not None else Place(arguments[0], is_url=False)
+    _refuse_others(first)
+    body = request_body(_read(arguments[-1]), name=arguments[-1])
+    opened = partial(_open_client, on_this_machine=on_this_machine, profile=profile)
+    console = Console(highlight=False)
+    if policy_file is not None:
+        policy = load_policy(policy_file)
+        request = one_decision(body, name=arguments[-1])
+        further = further_places(policy, endpoints)
+        for place in further.values():
+            _refuse_others(place)
+        with opened(first, api_key=api_key()) as client, ExitStack() as others:
+            clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
+            outcome = decide_under(policy, request, client, clients)
+        if as_json:
+            click.echo(outcome.model_dump_json())
+        else:
+            show_outcome(console, request, outcome)
+        return
+    with opened(first, api_key=api_key()) as client:
+        answer = client.ask(body)
+    if as_json:
+        click.echo(answer.raw)
+    else:
+        show_answer(console, body, answer)
+
+
+def _open_client(
+    place: Place, *, on_this_machine: bool, profile: str | None, api_key: str | None = None
+) -> DecisionClient:
+    """The key is for the address of `--url` alone: other servers must not learn it."""
+    if place.is_url:
+        return DecisionClient(url=place.name, api_key=api_key, on_attempt=_tell_retry)
+    target = open_target(place.name, on_this_machine=on_this_machine, profile=profile)
+    return target.decision_client(_tell_retry)
+
+
+def _tell_retry(attempt: Attempt) -> None:
+    if attempt.retry_in_seconds is None:
+        return
+    told = [str(part) for part in (attempt.status, attempt.code) if part is not None]
+    happened = f"was answered {' '.join(told)}" if told else "got no answer"
+    click.echo(
+        f"semif: attempt {attempt.number} {happened}, the next is in {attempt.retry_in_seconds:.1f} s",
+        err=True,
+    )
+
+
+def _refuse_others(place: Place) -> None:
+    """Refuse an environment that answers in words, or not while the caller waits."""
+    if place.is_url:
+        return
+    environment = load_environment(place.name)
+    if environment.kind == "text":
+        raise SemifError(
+            f"{place.name} is of kind 'text': it answers in words; use `semif ask {place.name}`, or "
+            "ask an environment of kind 'decision'"
+        )
+    require_mode(environment, "realtime")
+
+
+def _read(file: str) -> bytes:
+    if file == "-":
+        return sys.stdin.buffer.read()
+    return read_whole(Path(file))

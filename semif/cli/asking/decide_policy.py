@@ -1,0 +1,83 @@
+"""`semif decide --policy`: one decision under a policy, and its outcome for people."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.markup import escape
+
+from semif.cli.answer_bars import bars
+from semif.client.client import DecisionClient
+from semif.errors import SemifError, printable
+from semif.policy import Answer, Outcome, Policy
+from semif_adapter.contract.errors import InvalidRequestError
+from semif_adapter.contract.wire import DecisionRequest
+from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
+
+
+class Place(NamedTuple):
+    """Whom to ask: an adapter's address, or the name of an environment."""
+
+    name: str
+    is_url: bool
+
+
+def one_decision(body: bytes, *, name: str) -> DecisionRequest:
+    """The request that `body` holds. Raises SemifError where it is not exactly one decision."""
+    try:
+        document = read_document(body)
+        form = form_of(document)
+        if form != "decision":
+            raise SemifError(f"{name} has the form {form!r}, a policy judges one decision; ask one at a time")
+        request = parse_decisions(document, form, max_decisions=1)
+    except InvalidRequestError as error:
+        raise SemifError(f"{name}: {error}") from None
+    assert isinstance(request, DecisionRequest)
+    return request
+
+
+def further_places(policy: Policy, given: tuple[str, ...]) -> dict[str, Place]:
+    """Where each endpoint of the policy's fallback is: at an address `NAME=URL`, else the environment NAME.
+
+    Raises SemifError for an address without such a name.
+    """
+    places = {name: Place(name, is_url=False) for name in policy.fallback.endpoints}
+    for text in given:
+        name, equals, url = text.partition("=")
+        if not equals or name not in places or places[name].is_url:
+            known = ", ".join(places) or "it has none"
+            raise SemifError(
+                f"--endpoint {text}: give NAME=URL, once for a name of the policy's fallback ({known})"
+            )
+        places[name] = Place(url, is_url=True)
+    return places
+
+
+def decide_under(
+    policy: Policy, request: DecisionRequest, client: DecisionClient, further: Mapping[str, DecisionClient]
+) -> Outcome:
+    """The outcome of the request. Raises as `Policy.decide` does."""
+    decision = request.decision
+    return policy.decide(
+        client,
+        decision.state,
+        decision.question,
+        {option.id: option.description for option in decision.options},
+        id=decision.id,
+        order_debiasing=request.parameters.order_debiasing,
+        endpoints=further,
+    )
+
+
+def show_outcome(console: Console, request: DecisionRequest, outcome: Outcome) -> None:
+    """Print what each model said, the outcome, and the reason."""
+    console.print(
+        f"[bold]{escape(printable(request.decision.id))}[/]: {escape(printable(request.decision.question))}"
+    )
+    for answer in outcome.answers:
+        if isinstance(answer, Answer):
+            console.print(bars(answer.probabilities, blocks="utf" in console.encoding.lower()))
+    what = "a person decides" if outcome.option is None else f"outcome {outcome.option}"
+    console.print(
+        f"  [bold]{escape(printable(what))}[/]: {escape(printable(outcome.reason))}", soft_wrap=True
+    )

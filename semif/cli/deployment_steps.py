@@ -1,0 +1,162 @@
+"""The chain of a deployment as steps on the screen; `semif deploy` and `semif demo` walk it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+
+from rich.markup import escape
+from rich.table import Table
+
+from semif.builds.codebuild import Build
+from semif.builds.environment_builds import build_environment
+from semif.cli.steps import Step, Steps
+from semif.client.chat import Completion
+from semif.client.reply import Answer
+from semif.deployment import stages
+from semif.deployment.endpoint_watch import Look
+from semif.environment.environment import Environment, load_environment
+from semif.errors import ProblemsError, SemifError
+from semif.images.base_images import base_image
+from semif.lock.lock_file import Lock, UnbuiltImage
+from semif.project.root import project_root
+from semif.target import local_server
+from semif.target.account import check_account
+from semif.target.target import Target, open_target
+
+
+def sole_work(*, on_this_machine: bool) -> AbstractContextManager[None]:
+    """Where a command changes things: on this machine it works alone, in AWS CloudFormation sees to that."""
+    return local_server.sole_command(project_root()) if on_this_machine else nullcontext()
+
+
+def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
+    """The target `name` on this machine, whose AWS is started where it does not run; see `ensure_server`."""
+    environment = load_environment(name)
+    if environment.preset is None:
+        raise SemifError(
+            f"the container of {name} downloads its model from Hugging Face, which the AWS on this machine "
+            "does not do; leave --local out, or pin the model as a preset"
+        )
+    root = project_root()
+    verb = "start" if local_server.find_server(root) is None else "use"
+    with steps.step(f"{verb} the AWS on this machine") as step:
+        step.note = local_server.ensure_server(root, region=environment.region, tied=tied).endpoint_url
+    return open_target(name, on_this_machine=True)
+
+
+def deploy_chain(steps: Steps, target: Target) -> Answer | Completion | None:
+    """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails.
+
+    In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
+    """
+    target.refuse_example()
+    base_image(target.environment.accelerator)  # without a pinned one, better told now than by the synthesis
+    _prepare_account(steps, target)
+    if target.environment.preset is not None:
+        with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
+            stages.deploy_artifacts(target, step.tell)
+    build_step(steps, target)
+    return endpoint_steps(steps, target, partial(stages.deploy_endpoint, target))
+
+
+def endpoint_steps(
+    steps: Steps, target: Target, deploy: Callable[[stages.OnLine, stages.OnLook], Lock]
+) -> Answer | Completion | None:
+    """The Endpoint stack, which `deploy` deploys, and a first answer.
+
+    None in mode batch: a first job would take minutes, and its instance be billed.
+    """
+    with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
+        display = _EndpointDisplay(step)
+        deploy(display.on_line, display.on_look)
+        step.note = target.environment.endpoint_name
+    if target.environment.endpoint.mode == "batch":
+        return None
+    with steps.step("ask for a first answer"):
+        return stages.first_answer(target)
+
+
+def _prepare_account(steps: Steps, target: Target) -> None:
+    place = f"account {target.account}, {target.aws.region}"
+    if target.local:
+        with steps.step("prepare the account for the CDK") as step:
+            stages.bootstrap_local(target, step.tell)
+            step.note = place
+        return
+    with steps.step("check bootstrap and quotas") as step:
+        check = check_account(target.aws, target.environment)
+        step.note = place
+        if check.problems:
+            raise ProblemsError(place, check.problems)
+    for warning in check.warnings:
+        steps.console.print(f"       [yellow]warning[/] {escape(warning)}", soft_wrap=True)
+
+
+def build_step(steps: Steps, target: Target) -> Lock:
+    """The builds as one step, each with its phase and its last log lines."""
+    with steps.step(_build_title(target.environment)) as step:
+        lock = build_environment(target, _BuildDisplay(step))
+        unbuilt = (
+            ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""
+        )
+        step.note = f"{target.lock_path.relative_to(target.root)}{unbuilt}"
+    return lock
+
+
+def _build_title(environment: Environment) -> str:
+    if environment.preset is None:
+        return "pin the published image"
+    return "build the model" if environment.kind == "text" else "build the image and the model"
+
+
+class _EndpointDisplay:
+    """Shows what the endpoint is like while it is deployed: on a terminal always, elsewhere each change."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._event = ""
+        self._look: Look | None = None
+
+    def on_line(self, line: str) -> None:
+        """Show the CDK's line under what the endpoint is like."""
+        if text := " ".join(line.split()):
+            self._event = text
+            self._show()
+
+    def on_look(self, look: Look) -> None:
+        """Show `look`."""
+        if self._look is None or look.summary != self._look.summary:
+            self._step.log(f"endpoint: {look.summary} ({look.seconds:.0f} s)")
+        self._look = look
+        self._show()
+
+    def _show(self) -> None:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        if self._look is not None:
+            table.add_row(f"endpoint: [bold]{escape(self._look.summary)}[/], {self._look.seconds:.0f} s")
+        table.add_row(f"[dim]{escape(self._event)}[/]")
+        self._step.show(table)
+
+
+class _BuildDisplay:
+    """Shows the running builds on a terminal, and each phase once elsewhere."""
+
+    LOG_LINES = 3
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._phases: dict[str, str] = {}
+
+    def __call__(self, builds: Sequence[Build]) -> None:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True, min_width=len("image"))
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        for build in builds:
+            table.add_row(build.name, f"[bold]{build.phase.lower().replace('_', ' ')}[/]")
+            for line in list(build.lines)[-self.LOG_LINES :]:
+                table.add_row("", f"[dim]{escape(line)}[/]")
+            if self._phases.get(build.name) != build.phase:
+                self._phases[build.name] = build.phase
+                self._step.log(f"{build.name}: {build.phase}")
+        self._step.show(table)

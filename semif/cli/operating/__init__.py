@@ -1,0 +1,1 @@
+"""Commands that bring an environment up, look after it and take it down."""

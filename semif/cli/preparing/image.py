@@ -1,0 +1,72 @@
+"""`semif image`: the pins of the published containers."""
+
+from datetime import UTC, datetime
+
+import click
+
+from semif.aws.clients import Aws
+from semif.cli.output import InOrder, json_option, print_json
+from semif.images.base_images import PIN_NAMES, base_images_file
+from semif.images.pin_from_registry import find_pin, find_regional_pin, pin_as_json, write_pin
+
+
+@click.group(cls=InOrder)
+def command() -> None:
+    """Pin the published llama.cpp containers that our image extends."""
+
+
+@command.command()
+@click.argument("base", type=click.Choice(tuple(PIN_NAMES)))
+@click.option("--region", metavar="REGION", help="Look in AWS's private registry of this region, by ECR.")
+@click.option("--profile", metavar="NAME", help="AWS profile for --region; default: AWS_PROFILE.")
+@click.option("--registry", metavar="URL", help="Look in this mirror of the public registry.")
+@click.option("--tag", metavar="TAG", help="Another tag than the one in dlc.toml; it is written there too.")
+@click.option("--check", is_flag=True, help="Write nothing; exit status 1 where the tag has moved.")
+@json_option
+def pin(
+    *,
+    base: str,
+    region: str | None,
+    profile: str | None,
+    registry: str | None,
+    tag: str | None,
+    check: bool,
+    as_json: bool,
+) -> None:
+    """Resolve a container's tag to the digest of one image, and pin it.
+
+    Tags move; adapter_image/dlc.toml therefore names the container by digest: that of the image for the
+    platform (x86-64 for cpu and cuda, Arm for arm64), never of an index of several. It is written with the
+    day, and with the llama.cpp build where the image names it. Without --region no account is needed.
+
+    \b
+    Examples:
+      semif image pin cpu
+      semif image pin arm64 --region eu-central-1
+      semif image pin cuda --check
+    """
+    if region and registry:
+        raise click.UsageError("--region has a registry of its own, leave --registry out")
+    if profile and not region:
+        raise click.UsageError("--profile goes with --region; the public registry needs no account")
+    path = base_images_file()
+    accelerator = PIN_NAMES[base]
+    if region:
+        aws = Aws.from_profile(region=region, profile=profile)
+        found = find_regional_pin(path, accelerator, aws, tag=tag)
+    else:
+        found = find_pin(path, accelerator, tag=tag, registry_url=registry)
+    if not check:
+        write_pin(path, found, datetime.now(UTC).date())
+    if as_json:
+        print_json({**pin_as_json(base, found), "written": not check})
+    elif not found.moved:
+        click.echo(f"{found.repository}:{found.tag} means what is pinned: {found.found.digest}")
+    else:
+        click.echo(f"{found.repository}:{found.tag}")
+        click.echo(f"  pinned  {found.pinned.digest or 'nothing'}")
+        click.echo(f"  found   {found.found.digest} ({found.llama_cpp_build or 'names no llama.cpp build'})")
+        hint = f"run `semif image pin {base}`" if check else "look at `git diff`, then `semif build ENV`"
+        click.echo(f"the tag has moved; {hint}" if check else f"written to {path}; {hint}")
+    if check and found.moved:
+        raise SystemExit(1)

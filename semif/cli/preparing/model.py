@@ -1,0 +1,126 @@
+"""`semif model`: what can be packed, and packing it."""
+
+from typing import get_args
+
+import click
+
+from semif.cli.output import InOrder, json_option, print_json, progress_on_stderr
+from semif.models.packaging.build import build_model
+from semif.models.pin_from_hub import pin_model
+from semif.models.presets import ModelFormat, load_preset, preset_names
+from semif_adapter.contract.wire import Readout
+
+
+@click.group(cls=InOrder)
+def command() -> None:
+    """Pin models, and pack them into archives that SageMaker hosts."""
+
+
+@command.command("list")
+@json_option
+def list_models(as_json: bool) -> None:
+    """List the presets of models/.
+
+    Shows their sizes, quantizations and descriptions; --json prints the files whole.
+
+    \b
+    Example:
+      semif model list
+    """
+    presets = [load_preset(name) for name in preset_names()]
+    if as_json:
+        print_json({"presets": [preset.model_dump(mode="json") for preset in presets]})
+        return
+    width = max(len(preset.name) for preset in presets)
+    for preset in presets:
+        size = f"{preset.model.bytes / 1e6:,.0f} MB"
+        click.echo(f"{preset.name:{width}}  {size:>8}  {preset.quantization:6}  {preset.description}")
+
+
+@command.command("build")
+@click.argument("preset")
+@click.option(
+    "--output",
+    required=True,
+    metavar="DIR_OR_S3",
+    help="A folder, which gets the model and model-manifest.json, or s3://bucket/prefix.",
+)
+@click.option(
+    "--format",
+    "model_format",
+    type=click.Choice(get_args(ModelFormat)),
+    default="tar.gz",
+    show_default=True,
+    help="One archive, or the files as they are, with nothing to unpack at start.",
+)
+@json_option
+def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) -> None:
+    """Fetch PRESET, verify it and pack it into model.tar.gz.
+
+    Size and SHA-256 are checked against the preset before anything is packed or uploaded. In S3 the model's
+    key is its manifest's SHA-256: where it exists, nothing is downloaded and nothing is uploaded.
+
+    \b
+    Examples:
+      semif model build embedded --output build/
+      semif model build qwen3.5-4b --output s3://my-bucket/models
+    """
+    with progress_on_stderr() as progress:
+        built = build_model(load_preset(preset), output, progress, model_format=model_format)
+    if as_json:
+        print_json(built.as_json())
+        return
+    size = f"{built.archive_bytes:,} bytes" if built.archive_bytes is not None else "files as they are"
+    click.echo(f"{built.address}: {'was there already' if built.reused else size}")
+    if built.archive_sha256 is not None:
+        click.echo(f"  archive SHA-256   {built.archive_sha256}")
+    click.echo(f"  manifest SHA-256  {built.manifest_sha256}")
+
+
+@command.command("pin")
+@click.argument("model", metavar="hf:REPO[@REVISION]")
+@click.argument("file")
+@click.option("--name", metavar="PRESET", help="The preset's name; default: after the file's.")
+@click.option(
+    "--readout",
+    type=click.Choice(("letters", "text")),
+    help="How options become numbers (docs/readouts.md); default: letters, or what the preset has.",
+)
+@click.option("--quantization", metavar="NAME", help="Where the file's name does not end in one.")
+@click.option("--force", is_flag=True, help="Replace a preset of that name that holds another model.")
+@json_option
+def pin(
+    *,
+    model: str,
+    file: str,
+    name: str | None,
+    readout: Readout | None,
+    quantization: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Pin FILE of a Hugging Face repository as a preset.
+
+    A branch or tag (main, where none is given) becomes the commit that it means now. Size and SHA-256 are the
+    ones that the hub publishes; nothing is downloaded. HF_TOKEN, where it is set, goes to the hub alone. A
+    preset that holds the same file already moves to the new commit and keeps everything else.
+
+    \b
+    Example:
+      semif model pin hf:bartowski/Qwen_Qwen3.5-2B-GGUF Qwen_Qwen3.5-2B-Q4_K_M.gguf --name qwen3.5-2b
+    """
+    pinned = pin_model(model, file, name=name, readout=readout, quantization=quantization, force=force)
+    preset, previous = pinned.preset, pinned.previous
+    moved = previous is None or previous.model != preset.model
+    if as_json:
+        print_json({"path": str(pinned.path), "moved": moved, "preset": preset.model_dump(mode="json")})
+        return
+    found = preset.model
+    click.echo(f"{pinned.path}: {'written' if previous is None else 'moved' if moved else 'as it was'}")
+    click.echo(f"  commit   {found.revision}")
+    click.echo(f"  file     {found.file}, {found.bytes:,} bytes")
+    click.echo(f"  SHA-256  {found.sha256}")
+    click.echo(f"  license  {preset.license}")
+    click.echo("Read the license, then try it here or put it into an environment:")
+    click.echo(f"  semif serve {preset.name}")
+    click.echo(f'  preset = "{preset.name}" in [model] of environments/ENV.toml, and semif deploy ENV')

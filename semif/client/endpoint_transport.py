@@ -1,0 +1,137 @@
+"""InvokeEndpoint: one call to SageMaker, and what it answers with when it gives no answer.
+
+A container's own error comes as `ModelError` (HTTP 424) that holds its status and body; everything else is
+SageMaker's, or the connection's.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import urllib3
+from botocore import exceptions as boto_errors
+from botocore.config import Config
+
+from semif.aws.clients import INVOKE, describe, is_denied, is_unknown_caller
+from semif.client.errors import (
+    AccessError,
+    AnswerTimeoutError,
+    DecisionError,
+    RequestRefusedError,
+    ThrottledError,
+    UnavailableError,
+    UnreachableError,
+)
+from semif.client.reply import container_error
+from semif.web.connections import what_happened
+
+if TYPE_CHECKING:
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
+
+MEDIA_TYPE = "application/json"
+SAGEMAKERS_SECONDS = 60
+"""How long SageMaker waits for a container: who waits less loses answers that come."""
+
+_THROTTLES = {"Throttling", "ThrottlingException", "ThrottledException", "TooManyRequestsException"}
+_UNAVAILABLE = {
+    "ServiceUnavailable",
+    "ServiceUnavailableException",
+    "ModelNotReadyException",
+    "InternalStreamFailure",
+}
+
+
+def invoke_config(connections: int) -> Config:
+    """botocore's settings for InvokeEndpoint, with so many connections kept open."""
+    return INVOKE.merge(Config(max_pool_connections=connections))
+
+
+class EndpointTransport:
+    """Sends bodies to one endpoint."""
+
+    def __init__(self, client: "SageMakerRuntimeClient", endpoint: str, *, owned: bool = False) -> None:
+        """An `owned` client ends with the transport; another one is its maker's to close."""
+        self._client = client
+        self._endpoint = endpoint
+        self._owned = owned
+
+    def send(self, body: bytes) -> bytes:
+        """The container's reply. Raises DecisionError."""
+        try:
+            reply = self._client.invoke_endpoint(
+                EndpointName=self._endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE
+            )
+            return reply["Body"].read()
+        except (boto_errors.ClientError, boto_errors.BotoCoreError) as error:
+            raise endpoint_error(self._endpoint, error) from error
+
+    def stream(self, body: bytes) -> Iterator[bytes]:
+        """The container's reply in blocks, as they come. Raises DecisionError, where it breaks off too."""
+        try:
+            reply = self._client.invoke_endpoint_with_response_stream(
+                EndpointName=self._endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE
+            )
+            with closing(reply["Body"]) as events:
+                for event in events:
+                    yield event.get("PayloadPart", {}).get("Bytes", b"")
+        except (boto_errors.ClientError, boto_errors.BotoCoreError) as error:
+            raise endpoint_error(self._endpoint, error) from error
+        except urllib3.exceptions.HTTPError as error:  # while the blocks come, botocore lets them through
+            raise UnreachableError(
+                f"{self._endpoint} {what_happened(error)} while it answered; ask again"
+            ) from None
+
+    def close(self) -> None:
+        """Let the connections go."""
+        if self._owned:
+            self._client.close()
+
+
+def endpoint_error(
+    endpoint: str, error: boto_errors.ClientError | boto_errors.BotoCoreError
+) -> DecisionError:
+    """The typed error for a failed call."""
+    if isinstance(error, boto_errors.ClientError):
+        return _answered(error)
+    match error:
+        case boto_errors.ReadTimeoutError():
+            return AnswerTimeoutError(
+                f"{endpoint} gave no answer in time; shorten the state, or ask fewer questions at once"
+            )
+        case (
+            boto_errors.HTTPClientError() | boto_errors.ConnectionError() | boto_errors.IncompleteReadError()
+        ):
+            kind: type[DecisionError] = UnreachableError
+        case (
+            boto_errors.NoCredentialsError()
+            | boto_errors.PartialCredentialsError()
+            | boto_errors.CredentialRetrievalError()
+            | boto_errors.TokenRetrievalError()
+            | boto_errors.NoAuthTokenError()
+            | boto_errors.SSOError()
+        ):
+            kind = AccessError
+        case _:  # botocore's own check of the parameters
+            kind = RequestRefusedError
+    return kind(describe(error))
+
+
+def _answered(error: boto_errors.ClientError) -> DecisionError:
+    response = error.response
+    if (original := response.get("OriginalStatusCode")) is not None:
+        message = str(response.get("OriginalMessage", ""))
+        return container_error("the container", int(str(original)), message.encode(errors="replace"))
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    code = response.get("Error", {}).get("Code")
+    return _service_error_type(error, status or 0, code or "")(describe(error), status=status, code=code)
+
+
+def _service_error_type(error: boto_errors.ClientError, status: int, code: str) -> type[DecisionError]:
+    if is_denied(error) or is_unknown_caller(error):
+        return AccessError
+    if code in _UNAVAILABLE or status >= 500:
+        return UnavailableError
+    # As HTTP 400 too, and then with a null for its message.
+    if code in _THROTTLES or status == 429:
+        return ThrottledError
+    return RequestRefusedError

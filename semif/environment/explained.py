@@ -1,0 +1,164 @@
+"""Everything that an environment file comes to, and where each value is from: what `semif env show` tells."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from semif.environment.environment import Environment
+from semif.environment.memory_need import USABLE_SHARE, MemoryNeed
+from semif.environment.problems import FIXED_SETTINGS, keys_of_others
+from semif.errors import SemifError
+from semif.images.base_images import base_image
+from semif.sagemaker.instances import InstanceType, instance_type
+from semif.sagemaker.transform_rules import NOT_IN_BATCH
+
+FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT, FROM_ASYNC, FROM_BATCH = (
+    "from the file",
+    "default",
+    "from the model's size",
+    "from the instance type",
+    "from [async] and [adapter]",
+    "as transform jobs have it",
+)
+_OTHER_KIND = {"decision": "text", "text": "adapter"}
+"""The table that a kind does not have."""
+_NOT_SETTABLE = {*FIXED_SETTINGS, "api_key"}
+
+
+def resolved(environment: Environment) -> dict[str, Any]:
+    """The environment as plain values for JSON. Raises SemifError where the preset's file is wrong."""
+    need = environment.memory_need
+    return {
+        "environment": environment.name,
+        "kind": environment.kind,
+        "stacks": [environment.artifacts_stack, environment.endpoint_stack],
+        "endpoint_name": environment.endpoint_name,
+        "settings": [
+            {"key": key, "value": value, "source": source} for key, value, source in _settings(environment)
+        ],
+        "container_variables": environment.container_variables,
+        "pins": {
+            "base_image": _base_image(environment),
+            "model": _model(environment),
+        },
+        "memory_needed": None if need is None else _memory(need),
+        "instances": [_instance(instance_type(name)) for name in environment.endpoint.instance_types],
+        "warnings": list(environment.warnings),
+    }
+
+
+def _model(environment: Environment) -> dict[str, Any]:
+    preset, table = environment.preset, environment.model
+    if preset is None:
+        return {
+            "source": f"hf://{table.hf_repo}",
+            "revision": table.revision,
+            "file": table.hf_file,
+            "bytes": None,
+            "sha256": None,
+            "preset": None,
+            "manifest_sha256": None,
+        }
+    return {
+        **preset.model.model_dump(mode="json", exclude_defaults=True),
+        "preset": preset.name,
+        "manifest_sha256": preset.manifest().sha256,
+    }
+
+
+def _memory(need: MemoryNeed) -> dict[str, int | None]:
+    return {
+        "weights_bytes": need.weights,
+        "context_bytes": need.context,
+        "context_tokens": need.context_tokens,
+        "saved_prompts_bytes": need.saved_prompts,
+        "overhead_bytes": need.overhead,
+        "memory_bytes": need.host_bytes,
+        "gpu_memory_bytes": need.gpu_bytes,
+    }
+
+
+def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
+    """Key, value and source of every setting that the environment's kind and mode have."""
+    scaled = {
+        "endpoint.startup_timeout_seconds": environment.startup_timeout_seconds,
+        "endpoint.model_download_timeout_seconds": environment.model_download_timeout_seconds,
+        "scaling.scale_out_cooldown_seconds": environment.scale_out_cooldown_seconds,
+        "scaling.scale_in_cooldown_seconds": environment.scale_in_cooldown_seconds,
+    }
+    derived, source = _derived(environment)
+    mode = environment.endpoint.mode
+    useless = set(keys_of_others(kind=environment.kind, mode=mode)) | (
+        NOT_IN_BATCH if mode == "batch" else set()
+    )
+    for key, value, given in _written(environment):
+        if key in useless:
+            continue
+        if given:
+            yield key, value, FROM_FILE
+        elif key == "model.format" and environment.preset is None:
+            continue  # the container downloads the file; nothing is published
+        elif key == "adapter.gpu_layers":
+            yield key, environment.settings.gpu_layers, FROM_PLACEMENT
+        elif key in derived:
+            yield key, derived[key], source
+        elif key in scaled:
+            yield key, scaled[key], FROM_MODEL if environment.model_bytes is not None else FROM_DEFAULT
+        elif value is not None:
+            yield key, value, FROM_DEFAULT
+
+
+def _derived(environment: Environment) -> tuple[dict[str, Any], str]:
+    """What asynchronous endpoints and transform jobs have in place of the defaults, and where it is from."""
+    mode = environment.endpoint.mode
+    if mode == "realtime":
+        return {}, FROM_DEFAULT
+    waiting = {
+        "adapter.deadline_seconds": environment.settings.deadline_seconds,
+        "adapter.max_queued_tokens": environment.settings.max_queued_tokens,
+    }
+    if mode == "batch":
+        return waiting, FROM_BATCH
+    at_once = {"async.concurrent_invocations_per_instance": environment.concurrent_invocations}
+    return at_once | waiting, FROM_ASYNC
+
+
+def _written(environment: Environment) -> Iterator[tuple[str, Any, bool]]:
+    """Every key of the file's tables, its value, and whether the file has it."""
+    for attribute, field in type(environment).model_fields.items():
+        name = field.alias or attribute
+        value = getattr(environment, attribute)
+        given = attribute in environment.model_fields_set
+        if name in {"name", "kind"} or name == _OTHER_KIND[environment.kind]:
+            continue
+        if name == "async" and environment.endpoint.mode != "async":
+            continue
+        if isinstance(value, BaseModel):
+            dumped = value.model_dump(mode="json", exclude=_NOT_SETTABLE)
+            for key, item in dumped.items():
+                yield f"{name}.{key}", item, key in value.model_fields_set
+        elif value or given:
+            yield name, value, given
+
+
+def _base_image(environment: Environment) -> dict[str, str | None]:
+    try:
+        return {"pinned": str(base_image(environment.accelerator)), "problem": None}
+    except SemifError as error:
+        return {"pinned": None, "problem": str(error)}
+
+
+def _instance(instance: InstanceType) -> dict[str, Any]:
+    return {
+        "instance_type": instance.name,
+        "architecture": instance.architecture,
+        "accelerator": instance.accelerator,
+        "vcpus": instance.vcpus,
+        "memory_bytes": instance.memory_bytes,
+        "usable_memory_bytes": int(instance.memory_bytes * USABLE_SHARE),
+        "gpus": instance.gpus,
+        "gpu_memory_bytes": instance.gpu_memory_bytes,
+        "usable_gpu_memory_bytes": int(instance.gpu_memory_bytes * USABLE_SHARE),
+        "local_disk_gb": instance.local_disk_gb,
+    }

@@ -1,0 +1,278 @@
+"""The tables of an environment file, as types; what holds across them is in problems.py."""
+
+import re
+from typing import Annotated, Literal, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from semif.errors import shown
+from semif.models.presets import ModelFormat
+from semif.sagemaker.placement import MAX_VOLUME_GB
+from semif.sagemaker.update_strategies import ALARM_SECONDS, MAX_WAIT_SECONDS, Strategy
+
+
+def _written_as(pattern: str, allowed: str) -> tuple[AfterValidator, WithJsonSchema]:
+    """For text of this form; `allowed` is how people are told, and not by the pattern."""
+    form = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not form.fullmatch(text):
+            raise ValueError(f"{shown(text)} must be {allowed}")
+        return text
+
+    return AfterValidator(check), WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+EnvironmentName = Annotated[
+    str,
+    StringConstraints(max_length=40),
+    *_written_as(
+        "[a-z][a-z0-9]*(-[a-z0-9]+)*",
+        "lower-case letters and digits, in words with single hyphens between, a letter first",
+    ),
+]
+"""Part of the names of stacks (`Semif-NAME-…`) and of the endpoint (`semif-NAME`, at most 63 characters)."""
+AccountId = Annotated[str, *_written_as("[0-9]{12}", "12 digits in quotes")]
+Region = Annotated[str, *_written_as("[a-z]{2,4}(-[a-z]+)+-[0-9]", "a region's name, such as eu-central-1")]
+VpcId = Annotated[str, *_written_as("vpc-[0-9a-f]{8,17}", "a VPC's id, such as vpc-0123456789abcdef0")]
+SubnetId = Annotated[str, *_written_as("subnet-[0-9a-f]{8,17}", "an id such as subnet-0123456789abcdef0")]
+SecurityGroupId = Annotated[str, *_written_as("sg-[0-9a-f]{8,17}", "an id such as sg-0123456789abcdef0")]
+KeyArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]{1,64}",
+        "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID; an alias can be moved to another key",
+    ),
+]
+PolicyArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[!-~]{1,512}",
+        "the ARN of a managed policy, arn:aws:iam::ACCOUNT:policy/NAME",
+    ),
+]
+TopicArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}",
+        "the ARN of an SNS topic, arn:aws:sns:REGION:ACCOUNT:NAME",
+    ),
+]
+TagKey = Annotated[
+    str,
+    *_written_as(
+        "(?!aws:|semif:)[A-Za-z0-9 _.:/=+@-]{1,128}",
+        "1 to 128 letters, digits, spaces and _.:/=+-@, not beginning with aws: or semif:",
+    ),
+]
+TagValue = Annotated[
+    str, *_written_as("[A-Za-z0-9 _.:/=+@-]{0,256}", "up to 256 letters, digits, spaces and _.:/=+-@")
+]
+HubRepository = Annotated[
+    str,
+    *_written_as(
+        "[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}",
+        "a repository of huggingface.co, OWNER/NAME",
+    ),
+]
+HubFile = Annotated[
+    str,
+    *_written_as(
+        "([A-Za-z0-9][A-Za-z0-9._-]*/)*[A-Za-z0-9][A-Za-z0-9._-]*\\.gguf",
+        "the path of a .gguf in the repository",
+    ),
+    StringConstraints(max_length=200),
+]
+HubRevision = Annotated[
+    str, *_written_as("[0-9a-f]{40}", "the 40 hexadecimal digits of a commit; a branch or tag can move")
+]
+TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
+_Days = Literal[
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653
+]
+
+
+def _no_boolean(days: object) -> object:
+    if isinstance(days, bool):  # equal to 1 in Python, and so in a Literal
+        raise ValueError(f"{str(days).lower()} must be a number of days")
+    return days
+
+
+RetentionDays = Annotated[_Days, BeforeValidator(_no_boolean)]
+"""What CloudWatch Logs offers."""
+CooldownSeconds = Annotated[int, Field(ge=0, le=7200)]
+Percent = Annotated[float, Field(gt=0, le=100)]
+Kind = Literal["decision", "text"]
+"""What answers: our adapter with decisions, or the published container with chat completions."""
+Mode = Literal["realtime", "async", "batch"]
+"""How it is asked: by calls that wait, by a queue with S3 at both ends, or by transform jobs over files."""
+
+
+def _at_least_one(count: int) -> int:
+    if count < 1:
+        raise ValueError(
+            f"{count} instances are not possible, a variant starts with at least 1; none is for "
+            "mode = 'async' and scaling.min_instance_count = 0"
+        )
+    return count
+
+
+MAX_COUNT = 2_147_483_647
+"""SageMaker and Application Auto Scaling count in 32 bits; what an account allows are its quotas."""
+InstanceCount = Annotated[
+    int, AfterValidator(_at_least_one), Field(le=MAX_COUNT, json_schema_extra={"minimum": 1})
+]
+
+
+def _each_once(ids: list[str]) -> list[str]:
+    if len(set(ids)) != len(ids):
+        raise ValueError(f"{shown(ids)}: name each id once")
+    return ids
+
+
+EachOnce = (AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": True}))
+"""For a list whose items must differ."""
+
+
+class Table(BaseModel):
+    """Base of every table of the file: immutable, nothing coerced, nothing unknown."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class ModelTable(Table):
+    """`[model]`: what is served, a preset of models/ or a file of a Hugging Face repository."""
+
+    preset: Annotated[str, StringConstraints(min_length=1)] | None = None
+    """A file of models/, without its ending."""
+    format: ModelFormat = "tar.gz"
+    """How a preset's model is published: as an archive, or as files that need no unpacking at start."""
+    hf_repo: HubRepository | None = None
+    """Of kind text: a Hugging Face repository, OWNER/NAME, that the container downloads from at start."""
+    hf_file: HubFile | None = None
+    """The GGUF in it."""
+    revision: HubRevision | None = None
+    """The commit in it."""
+
+
+class EndpointTable(Table):
+    """`[endpoint]`: where it runs. Exactly one of instance_type and instance_pool."""
+
+    mode: Mode = "realtime"
+    """realtime: callers wait for answers; async: a queue, answers in S3; batch: jobs over files alone."""
+    instance_type: str | None = None
+    """The instance type, such as ml.c6i.8xlarge."""
+    instance_pool: list[str] | None = None
+    """One to five instance types in order of preference: a fallback for placement, not load balancing."""
+    provision_timeout_seconds: int | None = None
+    """How long one type of a pool is tried before the next, 300 to 3600; unset: SageMaker's default."""
+    initial_instance_count: InstanceCount = 1
+    """How many instances: of each job in mode batch, else all the time unless there is [scaling]."""
+    startup_timeout_seconds: TimeoutSeconds | None = None
+    """From the container's start to its first healthy /ping; unset: scaled from the model's size."""
+    model_download_timeout_seconds: TimeoutSeconds | None = None
+    """For fetching and unpacking the model before that; unset: scaled from the model's size."""
+    network_isolation: bool = True
+    """Whether the container has no network at all; false for a model from Hugging Face, and only there."""
+    volume_size_gb: Annotated[int, Field(ge=1, le=MAX_VOLUME_GB)] | None = None
+    """Size of each instance's volume; left out where a type has its own disks, which take its place."""
+    inference_ami_version: str | None = None
+    """The host image, whose NVIDIA driver must fit the container's CUDA; for GPU types, and only for them."""
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """Every instance type that may be used, the preferred one first."""
+        return tuple(self.instance_pool) if self.instance_pool else (cast(str, self.instance_type),)
+
+
+class NetworkTable(Table):
+    """`[network]`: an existing VPC for the endpoint's network interfaces. Nothing is looked up."""
+
+    vpc_id: VpcId
+    """The VPC; a security group of the stack's own is made there where none is named."""
+    subnet_ids: Annotated[list[SubnetId], Field(min_length=2, max_length=16), *EachOnce]
+    """Two or more, in different availability zones, with a way to S3."""
+    security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=5), *EachOnce] = []
+    """Up to five; none: one that lets nothing in, and HTTPS out."""
+
+
+class EncryptionTable(Table):
+    """`[encryption]`: a customer's key in place of the keys that AWS manages."""
+
+    kms_key_arn: KeyArn
+    """For buckets, image repository, builds, logs, topics and the instances' volumes."""
+
+
+class AsyncTable(Table):
+    """`[async]`: of endpoints with mode = "async". Everything has a default."""
+
+    invocation_timeout_seconds: Annotated[int, Field(ge=60, le=3600)] = 900
+    """Longest work on one request in a container; the adapter's deadline is 5 seconds less."""
+    concurrent_invocations_per_instance: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Most requests that are sent to one container at once; unset: as many as it works on together."""
+    expiry_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """When requests and answers are deleted from the bucket, in days."""
+    success_topic_arn: TopicArn | None = None
+    """An existing topic of the same region that is told of each answer; unset: the stack makes one."""
+    error_topic_arn: TopicArn | None = None
+    """An existing topic of the same region that is told of each failure; unset: the stack makes one."""
+
+
+class ScalingTable(Table):
+    """`[scaling]`: between how many instances, and by what. Without it their number stays as it is."""
+
+    min_instance_count: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 1
+    """The fewest instances; 0 on asynchronous endpoints alone."""
+    max_instance_count: Annotated[int, Field(ge=1, le=MAX_COUNT)]
+    """The most instances, which bounds the cost."""
+    concurrent_requests_per_instance: Annotated[float, Field(gt=0, le=1024)] = 4.0
+    """What is kept up to on realtime endpoints: requests at work or waiting in one container."""
+    backlog_per_instance: Annotated[float, Field(gt=0, le=1_000_000)] = 16.0
+    """What is kept up to on asynchronous endpoints: requests at work or in the queue, for each instance."""
+    scale_out_cooldown_seconds: CooldownSeconds | None = None
+    """Time for added instances to start before more are added; unset: half of both start-up timeouts."""
+    scale_in_cooldown_seconds: CooldownSeconds | None = None
+    """Time between taking instances away; unset: both start-up timeouts, so long it takes to get one back."""
+
+
+class DeploymentTable(Table):
+    """`[deployment]`: how the endpoint moves to another model or placement, and back on an alarm."""
+
+    strategy: Strategy
+    """all-at-once, canary (one step, then the rest), linear (equal steps), rolling (no second fleet)."""
+    wait_seconds: Annotated[
+        int, Field(json_schema_extra={"minimum": ALARM_SECONDS, "maximum": MAX_WAIT_SECONDS})
+    ] = 600
+    """How long the alarms are watched after each step, 300 to 3600."""
+
+
+class AlarmsTable(Table):
+    """`[alarms]`: when somebody is told, through an SNS topic. Without it nobody is."""
+
+    topic_arn: TopicArn | None = None
+    """An existing topic of the same region; unset: the stack makes one."""
+    error_percent: Percent = 1.0
+    """Share of requests that ended in a fault, of the container or of the platform."""
+    refusal_percent: Percent = 5.0
+    """Share of requests that were refused for lack of room or time; kind decision only."""
+    model_p95_seconds: Annotated[float, Field(gt=0, le=60)] = 10.0
+    """95th percentile of the container's time, waiting included; realtime endpoints only."""
+    overhead_seconds: Annotated[float, Field(gt=0, le=60)] = 0.5
+    """Mean of the time that SageMaker adds; realtime endpoints only."""
+    min_allowed_token_mass: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Least mean probability on the answer letters; kind decision with letters only."""
+    backlog_age_seconds: Annotated[int, Field(ge=60, le=86_400)] = 900
+    """Age of the oldest waiting request; asynchronous endpoints only."""
+
+
+def hub_url(repository: str, file: str, revision: str) -> str:
+    """The address of one file at one commit: the same bytes for ever, or none."""
+    return f"https://huggingface.co/{repository}/resolve/{revision}/{file}"

@@ -1,0 +1,47 @@
+"""How a task is put to a server, and how its reply is read: one module for each form of request."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.run_file import AnswerFault, Pins, Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What a reply says, in the terms of a `Record`, which documents the fields."""
+
+    status: Status = "answered"
+    choice: str | None = None
+    probabilities: tuple[float, ...] | None = None
+    option_logits: tuple[float, ...] | None = None
+    allowed_token_mass: float | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    server_seconds: float | None = None
+    error: AnswerFault | None = None
+
+
+class Form(Protocol):
+    """A form of request."""
+
+    only_choices: bool
+    """Whether the options of a choice alone can be put in another order."""
+
+    def body(self, job: Job) -> bytes:
+        """The request."""
+        ...
+
+    def read(self, job: Job, reply: bytes) -> Reading:
+        """What the reply to `body(job)` says; a reply that is none has the status failed."""
+        ...
+
+    def pins(self, reply: bytes) -> Pins:
+        """What answered, as far as a reply tells."""
+        ...
+
+
+def no_answer(why: str) -> Reading:
+    """For a reply with status 200 that holds no valid answer."""
+    return Reading(status="failed", error=AnswerFault(code="invalid_answer", message=why))

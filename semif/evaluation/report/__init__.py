@@ -1,0 +1,1 @@
+"""What answers are worth: measures, comparisons, and the pages that show them."""

@@ -1,0 +1,67 @@
+"""A comparison of two runs as a page."""
+
+from collections.abc import Iterator
+
+from semif.evaluation.report.compare import Comparison, Pairs
+from semif.evaluation.report.compare_tables import caveats, comparison_tables, ratio, verdict
+from semif.evaluation.report.page import Tile, page
+from semif.evaluation.report.pictures import (
+    accuracy_picture,
+    latency_picture,
+    reliability_picture,
+    tokens_picture,
+)
+from semif.evaluation.report.summary import is_replied
+from semif.evaluation.report.svg import Picture
+from semif.evaluation.report.tables import Name, interval, percent, seconds
+from semif.evaluation.runs.run_file import Run
+
+
+def comparison_page(first: Run, second: Run, pairs: Pairs, found: Comparison) -> str:
+    """The page; see `page`."""
+    *tables, differences = comparison_tables(first, second, found)
+    return page(
+        title=f"{Name(first.path.stem)} against {Name(second.path.stem)}",
+        lead=verdict(found),
+        warnings=caveats(first, second, pairs),
+        tiles=tuple(_tiles(found)),
+        pictures=tuple(_pictures((first.path.stem, second.path.stem), pairs, found)),
+        tables=tables,
+        lists=(differences,) if found.differences else (),
+        command="semif evaluate compare",
+    )
+
+
+def _tiles(found: Comparison) -> Iterator[Tile]:
+    one, other = found.first, found.second
+    yield Tile("right, A", percent(one.right.value), interval(one.right))
+    yield Tile("right, B", percent(other.right.value), interval(other.right))
+    yield Tile("McNemar, exact", f"p = {found.p_value:.3g}", f"{len(found.differences):,} choices differ")
+    if one.client_seconds is not None and other.client_seconds is not None:
+        for title, here, there in (
+            ("p50", one.client_seconds.p50, other.client_seconds.p50),
+            ("p95", one.client_seconds.p95, other.client_seconds.p95),
+        ):
+            yield Tile(f"{title}, B / A", ratio(here, there), f"{seconds(here)} → {seconds(there)}")
+
+
+def _pictures(stems: tuple[str, str], pairs: Pairs, found: Comparison) -> Iterator[Picture]:
+    titles = (f"A {stems[0]}", f"B {stems[1]}")
+    yield accuracy_picture(dict(zip(titles, (found.first.families, found.second.families), strict=True)))
+    one, other = found.first.calibration, found.second.calibration
+    if one is not None and other is not None:
+        yield reliability_picture(dict(zip(titles, (one.bins, other.bins), strict=True)))
+    replied = [list(filter(is_replied, records)) for records in (pairs.first, pairs.second)]
+    if all(replied):
+        times = ([record.client_seconds for record in records] for records in replied)
+        yield latency_picture(dict(zip(titles, times, strict=True)))
+    points = [
+        [
+            (record.input_tokens, record.client_seconds)
+            for record in records
+            if record.input_tokens is not None
+        ]
+        for records in replied
+    ]
+    if all(points):
+        yield tokens_picture(dict(zip(titles, points, strict=True)))

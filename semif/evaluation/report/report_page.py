@@ -1,0 +1,93 @@
+"""A run's report as a page."""
+
+from collections.abc import Iterator
+
+from semif.evaluation.report.page import Tile, page
+from semif.evaluation.report.pictures import (
+    accuracy_picture,
+    latency_picture,
+    reliability_picture,
+    tokens_picture,
+)
+from semif.evaluation.report.report_tables import TARGETS, planned_tasks, report_tables, report_title
+from semif.evaluation.report.summary import Summary, is_replied
+from semif.evaluation.report.svg import Picture
+from semif.evaluation.report.tables import Name, Table, interval, name, number, of, percent, seconds
+from semif.evaluation.runs.run_file import Record, Run
+
+
+def report_page(run: Run, summary: Summary) -> str:
+    """The page; see `page`."""
+    header = run.header
+    return page(
+        title=report_title(header),
+        lead=" · ".join(_lead(run)),
+        warnings=_warnings(run, summary),
+        tiles=tuple(_tiles(summary)),
+        pictures=tuple(_pictures(run.records, summary)),
+        tables=report_tables(header, summary),
+        lists=(_wrong_table(summary),) if summary.wrong else (),
+        command="semif evaluate report",
+    )
+
+
+def _wrong_table(summary: Summary) -> Table:
+    """The tasks answered wrong, the most confident first."""
+    return Table(
+        "Tasks answered wrong",
+        ("task", "family", "expected", "chosen", "confidence"),
+        tuple(
+            (
+                Name(wrong.task),
+                name(wrong.family),
+                Name(wrong.expected),
+                Name(wrong.choice),
+                percent(wrong.probability),
+            )
+            for wrong in summary.wrong
+        ),
+        words=4,
+    )
+
+
+def _lead(run: Run) -> Iterator[str]:
+    header = run.header
+    yield f"{TARGETS[header.target.kind]}: {Name(header.target.name)}"
+    yield from (Name(tasks.name) for tasks in header.tasks)
+    yield f"{header.started:%Y-%m-%d %H:%M} UTC"
+
+
+def _warnings(run: Run, summary: Summary) -> tuple[str, ...]:
+    planned = planned_tasks(run.header)
+    if summary.right.whole >= planned:
+        return ()
+    return (f"The run is not complete: {summary.right.whole:,} of {planned:,} tasks were asked.",)
+
+
+def _tiles(summary: Summary) -> Iterator[Tile]:
+    yield Tile("right", percent(summary.right.value), f"{interval(summary.right)}, {of(summary.right)}")
+    yield Tile("guessing would get", percent(summary.guessing), "each option equally often")
+    yield Tile("valid answers", percent(summary.answered.value), of(summary.answered))
+    if (client := summary.client_seconds) is not None:
+        yield Tile("median latency", seconds(client.p50), f"p95 {seconds(client.p95)}, at the client")
+    if (found := summary.calibration) is not None:
+        error = number(found.expected_calibration_error)
+        yield Tile("calibration error", error, "0: as confident as right")
+    if (order := summary.order_sensitivity) is not None:
+        yield Tile("hangs on the order", percent(order.changed.value), f"{of(order.changed)} tasks")
+
+
+def _pictures(records: tuple[Record, ...], summary: Summary) -> Iterator[Picture]:
+    yield accuracy_picture({"right": summary.families})
+    if summary.calibration is not None:
+        yield reliability_picture({"answers": summary.calibration.bins})
+    replied = [record for record in records if is_replied(record)]
+    if replied:
+        client = [record.client_seconds for record in replied]
+        server = [record.server_seconds for record in replied if record.server_seconds is not None]
+        yield latency_picture({"client": client} | ({"server": server} if server else {}))
+    points = [
+        (record.input_tokens, record.client_seconds) for record in replied if record.input_tokens is not None
+    ]
+    if points:
+        yield tokens_picture({"client": points})

@@ -1,0 +1,248 @@
+"""A run's report as tables; what they say is `Summary`."""
+
+from collections.abc import Iterator
+from datetime import UTC
+from pathlib import Path
+
+from semif.errors import SemifError
+from semif.evaluation.report.measures import BINS, Spread
+from semif.evaluation.report.summary import Calibration, Group, OrderSensitivity, Summary, TokenMass
+from semif.evaluation.report.tables import Name, Table, count, interval, name, number, of, percent, seconds
+from semif.evaluation.runs.run_file import Asking, Header, Run, read_run
+
+TARGETS = {
+    "endpoint": "SageMaker endpoint",
+    "adapter": "adapter",
+    "system-one": "System One server",
+    "chat": "chat, which writes its answer",
+}
+
+
+def read_judged_run(path: Path) -> Run:
+    """A run file that holds at least one task as written. Raises as `read_run` does."""
+    run = read_run(path)
+    if not any(record.order == 0 for record in run.records):
+        raise SemifError(f"{path} holds no answer to a task as written: let `semif evaluate` go on with it")
+    return run
+
+
+def report_tables(header: Header, summary: Summary) -> tuple[Table, ...]:
+    """Everything that a report tells, in the order of reading; what no reply told is left out."""
+    tables = [_run_table(header, summary), _answers_table(summary)]
+    tables += _group_tables(summary)
+    if summary.client_seconds is not None:
+        tables.append(_latency_table(summary))
+    tables.append(_asking_table(summary))
+    if summary.calibration is not None:
+        tables += [_calibration_table(summary.calibration), _reliability_table(summary.calibration)]
+    if summary.order_sensitivity is not None:
+        tables.append(_order_table(summary.order_sensitivity))
+    if summary.allowed_token_mass is not None:
+        tables.append(_mass_table(summary.allowed_token_mass))
+    return tuple(tables)
+
+
+def report_title(header: Header) -> str:
+    """The model where the replies name one; elsewhere who was asked."""
+    return f"Evaluation of {Name(header.pins.model_name or header.target.name)}"
+
+
+def _run_table(header: Header, summary: Summary) -> Table:
+    """Who was asked what, and how."""
+    planned = planned_tasks(header)
+    stopped = "" if summary.right.whole >= planned else f", of {planned:,}: the run is not complete"
+    rows = (*facts(header).items(), ("tasks asked", f"{summary.right.whole:,}{stopped}"))
+    return Table("Run", ("", ""), rows, words=2)
+
+
+def planned_tasks(header: Header) -> int:
+    """How many tasks the run is to ask."""
+    total = sum(tasks.count for tasks in header.tasks)
+    return total if header.asking.limit is None else min(total, header.asking.limit)
+
+
+def how_asked(asking: Asking) -> str:
+    """By how many callers, or at which rate."""
+    return f"{asking.concurrency} at a time" if asking.rate is None else f"{asking.rate:g} arrivals a second"
+
+
+def facts(header: Header) -> dict[str, str]:
+    """What a run's header tells, by its title; what it does not tell is left out."""
+    pins, asking, machine = header.pins, header.asking, header.machine
+    told: dict[str, str | None] = {
+        "asked": header.target.name,
+        "as": TARGETS[header.target.kind],
+        "model": pins.model_name,
+        "model file, SHA-256": pins.model.sha256 if pins.model else None,
+        "prompt": pins.prompt_version,
+        "calibration, SHA-256": pins.calibration,
+        "model data": pins.model_data,
+        "image": pins.image,
+        "tasks": ", ".join(f"{tasks.name} ({tasks.sha256[:12]}…)" for tasks in header.tasks),
+        "orders of the options": f"as written and up to {asking.orders} further, seed {asking.seed}",
+        "how": how_asked(asking),
+        "from": f"{machine.cpu}, CPUs: {machine.cpus}, load {machine.load_average[0]:.1f} at the start",
+        "began": f"{header.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        "semif": f"{machine.semif}, commit {machine.commit}",
+    }
+    if not asking.orders:
+        del told["orders of the options"]
+    return {title: Name(text) for title, text in told.items() if text}
+
+
+def _answers_table(summary: Summary) -> Table:
+    """Valid and right answers, and what guessing would get."""
+    rows = [
+        ("valid answers", of(summary.answered), percent(summary.answered.value), interval(summary.answered)),
+        ("right, of all tasks", of(summary.right), percent(summary.right.value), interval(summary.right)),
+    ]
+    if (valid := summary.right_of_answered) is not None and valid.whole != summary.right.whole:
+        rows.append(("right, of the valid", of(valid), percent(valid.value), interval(valid)))
+    rows.append(("guessing would get", "", percent(summary.guessing), ""))
+    rows.append(("always the most frequent", "", percent(summary.most_frequent), ""))
+    return Table(
+        "Answers",
+        ("", "tasks", "share", "95% interval"),
+        tuple(rows),
+        note="Options in the order as written. A task without a valid answer counts as not right. "
+        "Guessing takes each option equally often. Intervals are Wilson's.",
+    )
+
+
+def _group_tables(summary: Summary) -> Iterator[Table]:
+    for title, groups in (("family", summary.families), ("kind", summary.kinds)):
+        if any(group.name is not None for group in groups):
+            yield Table(
+                f"Accuracy by {title}",
+                (title, "valid", "right", "share", "95% interval", "guess"),
+                tuple(map(_group_row, groups)),
+            )
+
+
+def _group_row(group: Group) -> tuple[str, ...]:
+    right = group.right
+    figures = (
+        count(group.answered),
+        of(right),
+        percent(right.value),
+        interval(right),
+        percent(group.guessing),
+    )
+    return (name(group.name), *figures)
+
+
+def _latency_table(summary: Summary) -> Table:
+    rows = (
+        ("client", summary.client_seconds),
+        ("server", summary.server_seconds),
+        ("waited to be sent", summary.queue_seconds),
+    )
+    return Table(
+        "Latency",
+        ("", "replies", "p50", "p90", "p95", "p99", "longest"),
+        tuple(_latency_row(title, spread) for title, spread in rows if spread is not None),
+        note="Client: from the request, or its planned arrival, to the end of the reply, retries included. "
+        "Server: as the reply tells it.",
+    )
+
+
+def _latency_row(title: str, found: Spread) -> tuple[str, ...]:
+    return (
+        title,
+        count(found.count),
+        *map(seconds, (found.p50, found.p90, found.p95, found.p99, found.highest)),
+    )
+
+
+def _asking_table(summary: Summary) -> Table:
+    rows = [("requests", count(summary.requests))]
+    rows += [(f"of these {status}", count(times)) for status, times in summary.statuses.items()]
+    rows += [("refusals met", count(summary.refusals)), ("retries", count(summary.retries))]
+    rows += [
+        (Name(f"fault {fault.code}{f' ({fault.status})' if fault.status else ''}"), count(fault.count))
+        for fault in summary.faults
+    ]
+    if (tokens := summary.input_tokens) is not None:
+        rows += [
+            ("prompt tokens of a request, p50", count(tokens.p50)),
+            ("prompt tokens of a request, p95", count(tokens.p95)),
+            ("prompt tokens of all", count(summary.input_tokens_total)),
+        ]
+        if (cached := summary.cached_tokens_total) is not None:
+            portion = cached / summary.input_tokens_total if summary.input_tokens_total else None
+            rows.append(("of all cached", f"{count(cached)} ({percent(portion)})"))
+    if (written := summary.output_tokens) is not None:
+        rows += [
+            ("written tokens of an answer, p50", count(written.p50)),
+            ("written tokens of an answer, p95", count(written.p95)),
+        ]
+    return Table("Requests", ("", ""), tuple(rows))
+
+
+def _calibration_table(found: Calibration) -> Table:
+    return Table(
+        "Calibration",
+        ("", "run", "even guess"),
+        (
+            ("expected calibration error", number(found.expected_calibration_error), ""),
+            ("Brier score, 0 to 2", number(found.brier_score), number(found.brier_score_of_guessing)),
+            ("log loss, nats", number(found.log_loss), number(found.log_loss_of_guessing)),
+            ("mean confidence", percent(found.confidence), ""),
+            ("accuracy of the same answers", percent(found.accuracy), ""),
+        ),
+        note=f"Over {found.count:,} answers with probabilities; lower is better in the first three. The "
+        f"calibration error has {BINS} bins of equal width and is never 0 for few answers. Even guess: the "
+        "same probability for every option.",
+    )
+
+
+def _reliability_table(found: Calibration) -> Table:
+    return Table(
+        "Reliability",
+        ("confidence", "answers", "mean confidence", "right", "95% interval"),
+        tuple(
+            (
+                f"{one.low:.1f} to {one.high:.1f}",
+                count(one.right.whole),
+                percent(one.confidence),
+                percent(one.right.value),
+                interval(one.right),
+            )
+            for one in found.bins
+        ),
+        note="Confidence is the probability of the choice. Where it can be believed, it equals the share of "
+        "right answers.",
+    )
+
+
+def _order_table(found: OrderSensitivity) -> Table:
+    rows = [
+        (
+            "choice hangs on the order",
+            of(found.changed),
+            percent(found.changed.value),
+            interval(found.changed),
+        )
+    ]
+    rows += [
+        (f"right in order {order}", of(right), percent(right.value), interval(right))
+        for order, right in found.right
+    ]
+    return Table(
+        "Order of the options",
+        ("", "tasks", "share", "95% interval"),
+        tuple(rows),
+        note="Tasks that were answered in at least two orders. Order 0 is as written, the others are "
+        "permutations; a task of two options has one further order only.",
+    )
+
+
+def _mass_table(found: TokenMass) -> Table:
+    return Table(
+        "Allowed token mass",
+        ("answers", "lowest", "p5", "p50"),
+        ((count(found.count), percent(found.lowest), percent(found.p5), percent(found.p50)),),
+        words=0,
+        note="Share of the model's whole probability that fell on the answer letters: low where the model "
+        "would rather have said something else.",
+    )

@@ -1,0 +1,273 @@
+"""Labelled tasks: decisions of which the right option is known, read from JSON Lines.
+
+Two forms of a line are read, told apart by what `question` is:
+
+- text: a decision (`state`, `question`, `options` and maybe `id`, as the wire has them) beside `expected`,
+  the id of the right option, and maybe `family`, `kind` and `group`;
+- an object: a question of System One (`type`, `instructions`, `criteria`) about `state`, as JevBench's rows
+  have it. `expected` is a choice's option, a noul's "yes" or "no", a score's level; `labels` orders them.
+
+Messages name line and place, never what stands there.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from semif.errors import MAX_TOLD, ProblemsError, SemifError
+from semif.project.whole_files import read_whole
+from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
+from semif_adapter.contract.problems import path_text, refuse, type_name
+from semif_adapter.contract.question import Content, content_text
+from semif_adapter.contract.strict_json import read_json
+from semif_adapter.contract.wire import MAX_BODY_BYTES, Decision, DecisionRequest, Option
+from semif_adapter.forms.invocations import parse_decisions
+from semif_adapter.forms.systemone.parse import parse_system_one
+from semif_adapter.forms.systemone.questions import CHOICE_TEXT, FALSE, NOUL_TEXT, SCORE_TEXT, TRUE
+from semif_adapter.forms.systemone.types import (
+    AnyQuestion,
+    ChoiceQuestion,
+    NoulCriteria,
+    NoulQuestion,
+    ScoreQuestion,
+    SystemOneInvocation,
+    Text,
+)
+
+Kind = Literal["choice", "noul", "score"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_LABEL_KEYS = ("expected", "family", "kind", "group")
+_SIDES = {"yes": TRUE, "no": FALSE}
+_NO_INSTRUCTIONS = {"noul": NOUL_TEXT, "choice": CHOICE_TEXT, "score": SCORE_TEXT}
+_SHOWN_KEYS = {
+    "id", "state", "question", "options", "description", "labels", "split", *_LABEL_KEYS,
+    "type", "instructions", "criteria",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """One decision and the id of its right option, which is one of `options`.
+
+    A `noul` has the options "true" and "false", a `score` the levels "0", "1" and so on.
+    """
+
+    id: str
+    family: str | None
+    kind: Kind | None
+    group: str | None
+    state: Content
+    question: str
+    options: tuple[Option, ...]
+    expected: str
+
+    def decision(self, options: Sequence[Option] | None = None) -> dict[str, Any]:
+        """The wire's `decision`, with its options in the order of `options` if that is given."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "question": self.question,
+            "options": [self._asked(option) for option in options or self.options],
+        }
+
+    def _asked(self, option: Option) -> dict[str, str]:
+        # "true" answers no question; System One's own mapping says yes and no as well.
+        plain = {TRUE: "Yes", FALSE: "No"}.get(option.id) if self.kind == "noul" else None
+        description = option.description or plain
+        return {"id": option.id} | ({"description": description} if description else {})
+
+    def system_one(self, options: Sequence[Option] | None = None) -> dict[str, Any]:
+        """The question in System One's form; `options` reorders a choice, the others have one order only."""
+        texts = {option.id: option.description for option in options or self.options}
+        match self.kind:
+            case "noul":
+                told = any(texts.values())
+                criteria: Any = {"true": texts[TRUE], "false": texts[FALSE]} if told else None
+            case "score":
+                criteria = [texts[str(level)] or str(level) for level in range(len(texts))]
+            case _:
+                criteria = texts
+        return {"type": self.kind or "choice", "instructions": self.question, "criteria": criteria}
+
+
+@dataclass(frozen=True)
+class TaskSet:
+    """The tasks of one file, in its order, and the SHA-256 of the file."""
+
+    path: Path
+    sha256: str
+    tasks: tuple[Task, ...]
+
+
+def read_tasks(path: Path) -> tuple[Task, ...]:
+    """The tasks of a file, in its order. Raises as `read_task_set` does."""
+    return read_task_set(path).tasks
+
+
+def read_task_set(path: Path) -> TaskSet:
+    """A file of tasks. A line without an id is named after its number.
+
+    Raises SemifError where the file cannot be read or holds no task, ProblemsError with all that is wrong.
+    """
+    content = read_whole(path)
+    tasks: list[Task] = []
+    problems: list[str] = []
+    lines: dict[str, int] = {}
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            task = _read_line(line, number)
+        except InvalidRequestError as error:
+            problems += (f"line {number}: {text}" for text in _wordings(error))
+            continue
+        first = lines.setdefault(task.id, number)
+        if first != number:
+            problems.append(f"line {number}: id must be unique, line {first} has the same")
+        tasks.append(task)
+    if problems:
+        raise ProblemsError(path, problems, told=MAX_TOLD)
+    if not tasks:
+        raise SemifError(f"{path} holds no task; each line is one, as JSON")
+    return TaskSet(path, hashlib.sha256(content).hexdigest(), tuple(tasks))
+
+
+def read_task_sets(paths: Sequence[Path]) -> tuple[TaskSet, ...]:
+    """Several files of tasks, whose ids must all differ. Raises as `read_task_set` does."""
+    sets = tuple(map(read_task_set, paths))
+    first: dict[str, Path] = {}
+    for file in sets:
+        for task in file.tasks:
+            earlier = first.setdefault(task.id, file.path)
+            if earlier is not file.path:
+                raise SemifError(
+                    f"{file.path} has ids of tasks that {earlier} has too; give each task its own"
+                )
+    return sets
+
+
+def _read_line(line: bytes, number: int) -> Task:
+    """Raises InvalidRequestError with what is wrong."""
+    if len(line) > MAX_BODY_BYTES:  # no endpoint takes a longer request
+        raise _wrong_line(f"has {len(line)} bytes, allowed are {MAX_BODY_BYTES}")
+    row = read_json(line, _is_ours)
+    if not isinstance(row, dict):
+        raise _wrong_line(f"must be an object, got {type_name(row)}")
+    row.setdefault("id", f"line-{number}")
+    return _published(row) if isinstance(row.get("question"), dict) else _plain(row)
+
+
+def _plain(row: dict[str, Any]) -> Task:
+    inner = {key: value for key, value in row.items() if key not in _LABEL_KEYS}
+    request = parse_decisions({"decision": inner}, "decision", max_decisions=1)
+    assert isinstance(request, DecisionRequest)
+    return _task(row, row.get("kind"), request.decision, row.get("expected"))
+
+
+def _published(row: dict[str, Any]) -> Task:
+    body = {"questions": {"q": row["question"]}} | ({"state": row["state"]} if "state" in row else {})
+    request = parse_system_one(body, SystemOneInvocation, max_questions=1)
+    (question,) = request.questions.values()
+    texts = _descriptions(question)
+    order = _order(row.get("labels"), list(texts))
+    decision = {
+        "id": row["id"],
+        "state": request.state,
+        "question": _words(question.instructions) or _NO_INSTRUCTIONS[question.type],
+        "options": [{"id": name} | ({"description": texts[name]} if texts[name] else {}) for name in order],
+    }
+    parsed = parse_decisions({"decision": decision}, "decision", max_decisions=1)
+    assert isinstance(parsed, DecisionRequest)
+    expected = row.get("expected")
+    if isinstance(question, NoulQuestion) and isinstance(expected, str):
+        expected = _SIDES.get(expected, expected)
+    elif isinstance(question, ScoreQuestion) and type(expected) is int:
+        expected = str(expected)
+    return _task(row, question.type, parsed.decision, expected)
+
+
+def _descriptions(question: AnyQuestion) -> dict[str, str]:
+    """The names of a question's answers and what describes them, empty where nothing does."""
+    match question:
+        case NoulQuestion():
+            sides = question.criteria or NoulCriteria()
+            return {TRUE: _words(sides.true), FALSE: _words(sides.false)}
+        case ChoiceQuestion():
+            return {name: _words(text) for name, text in question.criteria.items()}
+        case ScoreQuestion():
+            return {str(level): _words(text) for level, text in enumerate(question.criteria)}
+
+
+def _words(text: Text | None) -> str:
+    return "" if text is None else content_text(text)
+
+
+def _order(labels: object, names: list[str]) -> list[str]:
+    """The names in the order of `labels`, which has each of them once; as they stand where there are none."""
+    if labels is None:
+        return names
+    given = labels if isinstance(labels, list) and all(isinstance(label, str) for label in labels) else []
+    if set(names) == set(_SIDES.values()):
+        given = [_SIDES.get(label, label) for label in given]
+    if sorted(given) != sorted(names):
+        message = "must be the names of the question's answers, each once"
+        raise InvalidRequestError(message, problems=[Problem(("labels",), message, "labels")])
+    return given
+
+
+def _task(row: dict[str, Any], kind: object, decision: Decision, expected: object) -> Task:
+    """The task of a line whose decision is right. Raises InvalidRequestError for labels that do not fit."""
+    problems = list(_label_problems(row, kind, [option.id for option in decision.options], expected))
+    refuse(row, problems, _is_ours)
+    return Task(
+        id=decision.id,
+        family=row.get("family"),
+        kind=cast("Kind | None", kind),
+        group=row.get("group"),
+        state=decision.state,
+        question=decision.question,
+        options=decision.options,
+        expected=cast("str", expected),
+    )
+
+
+def _label_problems(
+    row: dict[str, Any], kind: object, options: list[str], expected: object
+) -> Iterator[Problem]:
+    for key in ("family", "group"):
+        if not isinstance(row.get(key), str | None):
+            yield Problem((key,), f"must be a string or null, got {type_name(row[key])}", "string_type")
+    allowed = {"noul": {TRUE, FALSE}, "score": {str(level) for level in range(len(options))}}
+    if kind not in (None, *KINDS):
+        yield Problem(("kind",), f"must be one of {', '.join(KINDS)}", "kind")
+    elif set(options) != allowed.get(str(kind), set(options)):
+        names = '"true" and "false"' if kind == "noul" else 'the levels "0", "1" and so on'
+        yield Problem(("kind",), f"is {kind}, whose options are {names}", "kind")
+    if "expected" not in row:
+        yield Problem(("expected",), "is missing, it names the right option", "missing")
+    elif expected not in options:
+        yield Problem(("expected",), "must be one of the options", "expected")
+
+
+def _wrong_line(message: str) -> InvalidRequestError:
+    return InvalidRequestError(message, problems=[Problem((), message, "line")])
+
+
+def _is_ours(location: Location) -> bool:
+    """Whether the key at the end of a place is one of the two forms', and no text of the file's."""
+    return location[-1] in _SHOWN_KEYS and "state" not in location[:-1]
+
+
+def _wordings(error: InvalidRequestError) -> Iterator[str]:
+    """What is wrong with a line, place by place, as the file's own keys have it."""
+    for problem in error.problems:
+        location = problem.location
+        if location[:1] == ("decision",):
+            location = location[1:]
+        elif location[:2] == ("questions", "#0"):
+            location = ("question", *location[2:])
+        message = problem.message.replace("see line 1 column", "see column").replace("decision.", "")
+        yield f"{path_text(location) or 'it'} {message}"

@@ -1,0 +1,1 @@
+"""The published llama.cpp containers: how they are pinned, and the registries that have them."""

@@ -1,0 +1,77 @@
+"""`adapter_image/dlc.toml`: the published llama.cpp containers that the adapter's image extends."""
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from semif.errors import SemifError
+from semif.models.model_pin import ImageRef
+from semif.project.root import project_root
+from semif.project.toml_file import read_toml
+from semif.sagemaker.instances import Accelerator
+from semif.sagemaker.placement import CUDA_MAJOR
+
+Tag = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
+
+
+class BaseImage(BaseModel):
+    """Where a container is published and, once somebody has looked, which one is meant."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repository: str
+    tag: Tag
+    """Where the digest was found. Tags move, so nothing is ever pulled by it."""
+    digest: str | None = None
+    resolved_on: date | None = None
+    """The day on which `tag` meant `digest`."""
+    llama_cpp_build: Annotated[str, Field(pattern=r"^b[0-9]+$")] | None = None
+    cuda_major: Annotated[int, Field(ge=11, le=99)] | None = None
+    """CUDA's major version, where the container has CUDA: the host's driver must fit it."""
+
+    @model_validator(mode="after")
+    def _is_an_image(self) -> "BaseImage":
+        if self.digest is not None:
+            ImageRef.parse(f"{self.repository}@{self.digest}")
+        return self
+
+
+class BaseImages(BaseModel):
+    """One container for each accelerator."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    cpu: BaseImage
+    cuda: BaseImage
+    graviton: BaseImage
+
+
+PIN_NAMES: dict[str, Accelerator] = {"cpu": "cpu", "cuda": "cuda", "arm64": "graviton"}
+"""How `semif image pin` calls the containers."""
+
+
+def base_images_file() -> Path:
+    """The project's dlc.toml."""
+    return project_root() / "adapter_image" / "dlc.toml"
+
+
+def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
+    """The container to extend for `accelerator`, from the project's dlc.toml or the one at `path`.
+
+    Raises ProblemsError for a file with problems and SemifError where no digest is pinned for
+    `accelerator`, or a CUDA that no known host image has a driver for.
+    """
+    path = path or base_images_file()
+    image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
+    if image.digest is None:
+        command = next(name for name, pinned in PIN_NAMES.items() if pinned == accelerator)
+        raise SemifError(f"{path} pins no digest for {accelerator}; run `semif image pin {command}`")
+    if accelerator == "cuda" and image.cuda_major != CUDA_MAJOR:
+        raise SemifError(
+            f"{path}: cuda.cuda_major = {image.cuda_major}, the known host images have drivers for CUDA "
+            f"{CUDA_MAJOR}; pin a base for that, or add the host images of another to "
+            "semif/sagemaker/placement.py"
+        )
+    return ImageRef(image.repository, image.digest)

@@ -1,0 +1,143 @@
+"""Moving the pins of adapter_image/dlc.toml: what a published container's tag means today."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from semif.aws.clients import Aws, aws_errors
+from semif.errors import SemifError, shown
+from semif.images.base_images import BaseImage, BaseImages, Tag
+from semif.images.regional_images import regional_repository
+from semif.images.registry import FoundImage, Registry
+from semif.models.model_pin import ImageRef
+from semif.project.toml_edit import with_keys
+from semif.project.toml_file import read_toml
+from semif.project.whole_files import write_whole
+from semif.sagemaker.instances import Accelerator
+
+PLATFORMS: dict[Accelerator, str] = {"cpu": "linux/amd64", "cuda": "linux/amd64", "graviton": "linux/arm64"}
+
+_BUILD = re.compile(r"\bb[0-9]{4,6}\b")
+_CUDA = re.compile(r"(1[1-9]|[2-9][0-9])\.[0-9]+(?:\.[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class ImagePin:
+    """An entry of dlc.toml, and what its tag means in a registry now."""
+
+    accelerator: Accelerator
+    pinned: BaseImage
+    tag: str
+    repository: str
+    """Where it was found."""
+    found: FoundImage
+
+    @property
+    def moved(self) -> bool:
+        """Whether the tag means another image than the pinned one."""
+        return self.found.digest != self.pinned.digest
+
+    @property
+    def llama_cpp_build(self) -> str | None:
+        """The build (`b10964`) that a label of the image names, None where none does."""
+        labels = self.found.labels
+        named = (_BUILD.search(labels[key]) for key in sorted(labels) if re.search("version|llama", key))
+        return next((match[0] for match in named if match), None)
+
+    @property
+    def cuda_major(self) -> int | None:
+        """CUDA's major version by the image's `CUDA_VERSION`, which NVIDIA's base images set; else None."""
+        match = _CUDA.fullmatch(self.found.variables.get("CUDA_VERSION", ""))
+        return int(match[1]) if match else None
+
+
+def find_pin(
+    path: Path, accelerator: Accelerator, *, tag: str | None = None, registry_url: str | None = None
+) -> ImagePin:
+    """What the tag of `accelerator`'s container means in its public registry, or in a mirror of it.
+
+    Raises ProblemsError for a dlc.toml with problems, SemifError as `Registry.find_image`.
+    """
+    pinned = _pinned(path, accelerator, tag)
+    host, _, name = pinned.repository.partition("/")
+    repository = pinned.repository if registry_url is None else f"{registry_url.rstrip('/')}/{name}"
+    with Registry(registry_url or f"https://{host}") as registry:
+        found = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
+    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, found)
+
+
+def find_regional_pin(
+    path: Path,
+    accelerator: Accelerator,
+    aws: Aws,
+    *,
+    tag: str | None = None,
+    registry_url: str | None = None,
+) -> ImagePin:
+    """The same in AWS's private registry of the region of `aws`, with the caller's ECR authorisation.
+
+    `registry_url` is for a registry that does not answer at its own name. Raises SemifError also where the
+    credentials do not work or the container is not published in the region.
+    """
+    pinned = _pinned(path, accelerator, tag)
+    repository = regional_repository(pinned.repository, aws.region)
+    host, _, name = repository.partition("/")
+    with aws_errors():
+        (granted,) = aws.ecr.get_authorization_token()["authorizationData"]
+    with Registry(registry_url or f"https://{host}", basic=granted["authorizationToken"]) as registry:
+        found = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
+    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, found)
+
+
+def write_pin(path: Path, pin: ImagePin, today: date) -> None:
+    """Write what was found into dlc.toml; the comments and the other entries stay.
+
+    A build that the image does not name is taken out: the old one would be of another image.
+    """
+    ImageRef(pin.pinned.repository, pin.found.digest)  # refuses a repository that no pin can name
+    values: dict[str, str | int | date | None] = {
+        "tag": pin.tag,
+        "digest": pin.found.digest,
+        "resolved_on": today,
+        "llama_cpp_build": pin.llama_cpp_build or (None if pin.moved else pin.pinned.llama_cpp_build),
+    }
+    if pin.accelerator == "cuda" and pin.cuda_major is not None:
+        values["cuda_major"] = pin.cuda_major
+    write_whole(path, with_keys(path.read_text(encoding="utf-8"), pin.accelerator, values).encode())
+
+
+def _pinned(path: Path, accelerator: Accelerator, tag: str | None) -> BaseImage:
+    """The entry as it is now; refuses a `tag` that it could not hold."""
+    image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
+    if "/" not in image.repository:
+        raise SemifError(
+            f"{path}: {accelerator}.repository = {image.repository!r} names no registry; add its host"
+        )
+    try:
+        TypeAdapter(Tag | None).validate_python(tag)
+    except ValidationError:
+        raise SemifError(
+            f"{shown(tag)} is no tag; allowed are up to 128 letters, digits, _, . and -, with no . or - first"
+        ) from None
+    return image
+
+
+def pin_as_json(name: str, pin: ImagePin) -> Mapping[str, object]:
+    """The pin as scripts read it."""
+    return {
+        "base": name,
+        "repository": pin.repository,
+        "tag": pin.tag,
+        "platform": pin.found.platform,
+        "digest": pin.found.digest,
+        "media_type": pin.found.media_type,
+        "created": pin.found.created,
+        "llama_cpp_build": pin.llama_cpp_build,
+        "cuda_major": pin.cuda_major,
+        "pinned_digest": pin.pinned.digest,
+        "moved": pin.moved,
+    }

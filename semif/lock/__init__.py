@@ -1,0 +1,1 @@
+"""`environments/*.lock.json`: the pins that builds produced, read and checked."""

@@ -1,0 +1,260 @@
+"""`environments/<name>.lock.json`: the pins that the builds of an environment produced.
+
+The lock is the only thing a deployment knows about its image and its model. It is canonical JSON, made to be
+committed and reviewed: the same pins give the same bytes. Synth reads it and never looks anything up.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from semif.environment.environment import Environment, environment_names, environments_folder
+from semif.environment.tables import AccountId, EnvironmentName, Kind, Region
+from semif.errors import ProblemsError, SemifError, problems_of
+from semif.images.regional_images import regional_image, registry_of
+from semif.lock.locked_model import ARCHIVED, HUB, UNPACKED, HubModel, LockedModel, LockPart
+from semif.models.model_pin import ImageRef
+from semif.project.whole_files import write_whole
+from semif_adapter.archive.manifest import Sha256
+
+LOCAL_ACCOUNT = "000000000000"
+"""The account of the AWS on this machine: no real account has this number."""
+
+MAX_LOCK_BYTES = 65_536
+
+TEMPLATE_METADATA = "Semif::Lock"
+"""Under this key of its template's `Metadata` the Endpoint stack carries the lock that it was made from."""
+
+
+class BuiltImage(LockPart):
+    """An image that a build pushed and whose digest it read back."""
+
+    uri: ImageRef
+    source_sha256: Sha256
+    """Of the zip that the build was given."""
+    base: ImageRef
+    """The Deep Learning Container that the image extends."""
+
+
+class UnbuiltImage(LockPart):
+    """Stands for an image on the AWS of this machine, which builds none; nothing else may hold it."""
+
+    built: Literal[False]
+    source_sha256: Sha256
+
+
+class PublishedImage(LockPart):
+    """A Deep Learning Container that runs as it is published: what `text` has instead of a built image."""
+
+    uri: ImageRef
+    """In AWS's private registry of the lock's region."""
+    base: ImageRef
+    """The same image in the public registry, where its digest was found."""
+
+
+_BUILT, _UNBUILT, _PUBLISHED = "a built image", "an unbuilt image", "a published image"
+FORMS = (_BUILT, _UNBUILT, _PUBLISHED, ARCHIVED, UNPACKED, HUB)
+"""Names that pydantic puts into the places of problems and no file has."""
+
+
+def _image_kind(value: Any) -> str:
+    """Which of the three `value` is or, by its keys, is meant to be."""
+    keys = value if isinstance(value, dict) else getattr(type(value), "model_fields", {})
+    if "built" in keys:
+        return _UNBUILT
+    return _BUILT if "source_sha256" in keys else _PUBLISHED
+
+
+class Lock(LockPart):
+    """Everything that a deployment pins."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
+    environment: EnvironmentName
+    kind: Kind
+    account: AccountId
+    region: Region
+    image: Annotated[
+        Annotated[BuiltImage, Tag(_BUILT)]
+        | Annotated[UnbuiltImage, Tag(_UNBUILT)]
+        | Annotated[PublishedImage, Tag(_PUBLISHED)],
+        Discriminator(_image_kind),
+    ]
+    model: LockedModel
+    example: bool = False
+    """True for the locks of synth checks: `semif deploy` refuses them."""
+
+    @model_validator(mode="after")
+    def _image_is_of_the_kind(self) -> "Lock":
+        if self.kind == "text" and not isinstance(self.image, PublishedImage):
+            raise ValueError(
+                "image: kind 'text' runs the published image, of which a lock holds uri and base only; "
+                f"run `semif build {self.environment}`"
+            )
+        if self.kind == "decision" and isinstance(self.image, PublishedImage):
+            raise ValueError(
+                "image: kind 'decision' runs an image that was built, source_sha256 is missing; "
+                f"run `semif build {self.environment}`"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _image_is_there(self) -> "Lock":
+        if isinstance(self.image, UnbuiltImage) and self.account != LOCAL_ACCOUNT:
+            raise ValueError(
+                f"the image is not built, only the AWS on this machine allows that ({LOCAL_ACCOUNT}), "
+                f"got account {self.account}; run `semif build {self.environment}`"
+            )
+        return self
+
+    @property
+    def image_uri(self) -> str:
+        """What the SageMaker Model names. An unbuilt image names itself honestly: no registry has it."""
+        if not isinstance(self.image, UnbuiltImage):
+            return str(self.image.uri)
+        return f"{registry_of(self.account, self.region)}/unbuilt@sha256:{self.image.source_sha256}"
+
+    def pins_same_as(self, other: "Lock") -> bool:
+        """Whether both deploy the same image and the same model, however they were built."""
+        return (self.image_uri, self.model.address) == (other.image_uri, other.model.address)
+
+    def canonical_bytes(self) -> bytes:
+        """The lock's one byte form: sorted keys, two-space indent, a final newline."""
+        return (json.dumps(self.content(), sort_keys=True, indent=2) + "\n").encode()
+
+    def content(self) -> dict[str, Any]:
+        """The lock as its file has it."""
+        content = self.model_dump(by_alias=True, mode="json")
+        if not self.example:
+            del content["example"]
+        return content
+
+
+def lock_path(environment_name: str) -> Path:
+    """Where an environment's own lock lies."""
+    return environments_folder() / f"{environment_name}.lock.json"
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock of one file. Raises SemifError if it cannot be read, ProblemsError with all its problems."""
+    name = path.name.partition(".")[0]
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_LOCK_BYTES + 1)
+    except FileNotFoundError:
+        known = name in environment_names()
+        change = f"run `semif build {name}`, which writes it" if known else "correct its path"
+        raise SemifError(f"there is no lock {path}; {change}") from None
+    except OSError as error:
+        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    if len(content) > MAX_LOCK_BYTES:
+        raise SemifError(f"{path} is longer than {MAX_LOCK_BYTES:,} bytes, which no lock needs")
+    anew = f"run `semif build {name}` to write it anew"
+    if re.search(rb"^(<{7}|>{7}) ", content, re.MULTILINE):
+        raise SemifError(
+            f"{path} holds the marks of a merge conflict; take one of the two sides whole, or {anew}"
+        )
+    try:
+        lock = Lock.model_validate(json.loads(content, object_pairs_hook=_distinct_keys))
+    except ValidationError as error:
+        raise ProblemsError(path, problems_of(error, hidden=FORMS)) from None
+    except (ValueError, RecursionError) as error:
+        raise SemifError(f"{path} is not a lock: {error}; {anew}") from None
+    if content != lock.canonical_bytes():
+        raise SemifError(
+            f"{path} holds a lock, but not in its canonical form (it was edited or reformatted); {anew}"
+        )
+    return lock
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Write `lock` to `path`, whole or not at all."""
+    write_whole(path, lock.canonical_bytes())
+
+
+def check_lock(
+    lock: Lock,
+    environment: Environment,
+    *,
+    source: str | Path,
+    base: ImageRef | None = None,
+) -> None:
+    """Check that `lock` is of this environment and holds its model.
+
+    `base` is the container that the environment's image must extend; without it any will do. A published
+    image must be the one that adapter_image/dlc.toml pins, in the registry of the lock's region. Raises
+    ProblemsError with all problems at once; `source` names the lock in the message.
+    """
+    found = list(_mismatches(lock, environment))
+    if base is not None and not isinstance(lock.image, UnbuiltImage) and lock.image.base != base:
+        found.append(
+            f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
+            f"{environment.accelerator}; run `semif build {environment.name}`"
+        )
+    if found:
+        raise ProblemsError(source, found)
+
+
+def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
+    rebuild = f"run `semif build {environment.name}`"
+    for key, locked, wanted in (
+        ("environment", lock.environment, environment.name),
+        ("kind", lock.kind, environment.kind),
+        ("account", lock.account, environment.account),
+        ("region", lock.region, environment.region),
+    ):
+        if wanted is not None and locked != wanted:
+            yield f"{key} is {locked!r}, the environment {environment.name} says {wanted!r}; {rebuild}"
+    yield from (f"{problem}; {rebuild}" for problem in _model_mismatches(lock.model, environment))
+    if isinstance(lock.image, BuiltImage):
+        registry = registry_of(lock.account, lock.region)
+        if lock.image.uri.registry != registry:
+            yield f"image.uri is in {lock.image.uri.registry!r}, allowed is {registry!r}; {rebuild}"
+    if isinstance(lock.image, PublishedImage) and environment.kind == "text":
+        published = regional_image(environment.accelerator, lock.region)
+        if lock.image.uri != published:
+            yield (
+                f"image.uri is {str(lock.image.uri)!r}, adapter_image/dlc.toml pins {str(published)!r} for "
+                f"{environment.accelerator} in {lock.region}; {rebuild}"
+            )
+
+
+def _model_mismatches(model: LockedModel, environment: Environment) -> Iterator[str]:
+    wanted, preset = environment.model, environment.preset
+    if isinstance(model, HubModel):
+        keys = ("hf_repo", "hf_file", "revision")
+        mine = {key: getattr(model, key) for key in keys}
+    else:
+        mine = {"preset": model.preset, "format": model.format}
+    for key, locked in mine.items():
+        if locked != (said := getattr(wanted, key)):
+            yield f"model.{key} is {locked!r}, the environment {environment.name} says {said!r}"
+    if isinstance(model, HubModel):
+        return
+    if preset is not None and model.manifest_sha256 != preset.manifest().sha256:
+        yield (
+            f"model.manifest_sha256 is {model.manifest_sha256}, the preset {preset.name} is "
+            f"{preset.manifest().sha256}: this is not the pinned model"
+        )
+    if model.manifest_sha256 not in model.key:
+        yield f"model.s3_uri is {model.s3_uri!r}, its key must hold model.manifest_sha256"
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"the key {key!r} stands twice")
+    return dict(pairs)

@@ -1,0 +1,1 @@
+"""Models: presets, pins, where they come from, and how they are packed."""

@@ -1,0 +1,149 @@
+"""`semif model build`: fetch, verify, check, pack, and put the model where it shall be."""
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from semif.aws.clients import Aws
+from semif.aws.s3 import S3Uri
+from semif.errors import SemifError
+from semif.models.gguf_file import check_gguf
+from semif.models.packaging.archive import ARCHIVE_FILE, write_archive
+from semif.models.packaging.hashed_file import HashedFile
+from semif.models.packaging.prefix import FILES_FOLDER, find_published_files, publish_files
+from semif.models.packaging.publish import find_published, publish
+from semif.models.presets import ModelFormat, Preset
+from semif.models.sources import fetch
+from semif.models.sources.cache import cache_root
+from semif.progress import Progress, silent
+from semif.project.whole_files import replacing
+from semif_adapter.archive.manifest import MANIFEST_FILE, ModelManifest
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+@dataclass(frozen=True)
+class BuiltModel:
+    """A built model: `place` is the archive, or the folder or prefix of the files. Sizes are bytes."""
+
+    preset: str
+    manifest_sha256: str
+    format: ModelFormat
+    archive_sha256: str | None
+    """None, as the size, where the files are not packed."""
+    archive_bytes: int | None
+    place: Path | S3Uri
+    reused: bool
+    """Whether all was in S3 already and nothing was done."""
+
+    @property
+    def address(self) -> str:
+        """`place` as text; a prefix ends in a slash, as SageMaker wants it."""
+        is_prefix = self.format == "prefix" and isinstance(self.place, S3Uri)
+        return f"{self.place}/" if is_prefix else str(self.place)
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """What `--json` prints."""
+        where = "s3_uri" if isinstance(self.place, S3Uri) else "path"
+        return {
+            "preset": self.preset,
+            "manifest_sha256": self.manifest_sha256,
+            "archive_sha256": self.archive_sha256,
+            "archive_bytes": self.archive_bytes,
+            where: self.address,
+            "format": self.format,
+        }
+
+
+def build_model(
+    preset: Preset, output: str, progress: Progress = silent, *, model_format: ModelFormat = "tar.gz"
+) -> BuiltModel:
+    """Build the model of `preset` into a folder, or under `s3://bucket/prefix/<manifest SHA-256>/`.
+
+    Raises SemifError; then neither the folder nor S3 holds anything new that could be taken for the model.
+    """
+    if not output:
+        raise SemifError("'' is no place for a model; give a folder, or s3://bucket/prefix")
+    if output.startswith("s3:"):
+        return _build_to_s3(preset, S3Uri.parse(output), model_format, progress)
+    folder = Path(output)
+    paths = _checked_files(preset, progress)
+    manifest = preset.manifest()
+    if model_format == "tar.gz":
+        archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
+        _write_manifest(manifest, folder)
+        return _archived(preset, archive.sha256, archive.bytes, archive.path)
+    for member, path in zip(manifest.members, paths, strict=True):
+        with path.open("rb") as source, replacing(folder / member.file) as out:
+            shutil.copyfileobj(source, out, 1 << 20)
+    _write_manifest(manifest, folder)
+    return _unpacked(preset, folder)
+
+
+def find_model(
+    client: "S3Client", preset: Preset, models: S3Uri, model_format: ModelFormat
+) -> BuiltModel | None:
+    """What is published of `preset` under `models`, None where nothing is, or not all.
+
+    Raises SemifError where something else is in its place.
+    """
+    manifest = preset.manifest()
+    place = _place(models, manifest, model_format)
+    if model_format == "prefix":
+        complete = find_published_files(client, place, manifest)
+        return _unpacked(preset, place, reused=True) if complete else None
+    found = find_published(client, place, manifest.sha256)
+    return _archived(preset, found.sha256, found.bytes, place, reused=True) if found else None
+
+
+def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progress: Progress) -> BuiltModel:
+    client = Aws.from_profile(region=None).s3
+    if found := find_model(client, preset, models, model_format):
+        return found
+    manifest = preset.manifest()
+    place = _place(models, manifest, model_format)
+    paths = _checked_files(preset, progress)
+    # Beside the cached model, which has room for models; /tmp is often small or in memory.
+    cache_root().mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=cache_root(), prefix="pack-") as name:
+        folder = Path(name)
+        if model_format == "tar.gz":
+            archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
+            publish(client, archive, place, manifest.sha256, progress)
+            return _archived(preset, archive.sha256, archive.bytes, place)
+        written = _write_manifest(manifest, folder)
+        publish_files(client, place, manifest, paths=paths, manifest_file=written, progress=progress)
+        return _unpacked(preset, place)
+
+
+def _place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) -> S3Uri:
+    return models.child(manifest.sha256, ARCHIVE_FILE if model_format == "tar.gz" else FILES_FOLDER)
+
+
+def _checked_files(preset: Preset, progress: Progress) -> tuple[Path, ...]:
+    """The files of the manifest's members, in its order."""
+    gguf = fetch(preset, progress)
+    check_gguf(gguf)
+    calibration = preset.calibration_path
+    return (gguf, calibration) if calibration else (gguf,)
+
+
+def _write_manifest(manifest: ModelManifest, folder: Path) -> HashedFile:
+    text = manifest.canonical_bytes()
+    with replacing(folder / MANIFEST_FILE) as out:
+        out.write(text)
+    return HashedFile(folder / MANIFEST_FILE, len(text), hashlib.sha256(text).hexdigest())
+
+
+def _archived(
+    preset: Preset, sha256: str, size: int, place: Path | S3Uri, *, reused: bool = False
+) -> BuiltModel:
+    return BuiltModel(preset.name, preset.manifest().sha256, "tar.gz", sha256, size, place, reused)
+
+
+def _unpacked(preset: Preset, place: Path | S3Uri, *, reused: bool = False) -> BuiltModel:
+    return BuiltModel(preset.name, preset.manifest().sha256, "prefix", None, None, place, reused)

@@ -1,0 +1,165 @@
+"""Pinning a model of the hub: a repository and a file become a preset of models/."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from semif.errors import ProblemsError, SemifError, problems_of, shown
+from semif.models.gguf_file import SHARD
+from semif.models.hugging_face_hub import HubFile, find_file
+from semif.models.presets import Preset, load_preset, preset_names
+from semif.project.root import project_root
+from semif.project.toml_edit import Value, toml_value, with_keys
+from semif.project.whole_files import write_whole
+from semif_adapter.contract.wire import Readout
+
+DEFAULT_REVISION = "main"
+
+_MODEL = re.compile(
+    r"hf:(?://)?([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*)(?:@([A-Za-z0-9][A-Za-z0-9._/-]{0,199}))?"
+)
+_QUANTIZATION = re.compile(
+    r"(?:^|[-._])((?:I?Q|TQ)[0-9]+(?:_[A-Z0-9]+)*|BF16|F16|F32|MXFP4(?:_[A-Z0-9]+)*)$", re.IGNORECASE
+)
+_NO_LICENSE = "not stated on the hub"
+
+
+@dataclass(frozen=True)
+class ModelPinned:
+    """A preset that was written."""
+
+    path: Path
+    preset: Preset
+    previous: Preset | None
+    """What the file held before, where it held the same file of the same repository."""
+
+
+def pin_model(
+    model: str,
+    file: str,
+    *,
+    name: str | None = None,
+    readout: Readout | None = None,
+    quantization: str | None = None,
+    force: bool = False,
+) -> ModelPinned:
+    """Resolve `model` (`hf:OWNER/REPOSITORY[@REVISION]`) and write the preset of its `file`.
+
+    A preset of the same file of the same repository gets the new revision, size and hash, and keeps its own
+    words and how it is asked, unless `readout` says otherwise. Raises SemifError where another model has the
+    preset's name and `force` is not set, where file or revision are not there, for a file that no preset can
+    hold, and where the preset's calibration is not the file's.
+    """
+    repository, revision = _parsed(model)
+    name = name or _name_of(file)
+    previous = _previous(name, f"hf://{repository}", file, force=force)
+    quantization = quantization or (previous.quantization if previous else _quantization_of(file))
+    found = find_file(repository, revision, file)
+    path = project_root() / "models" / f"{name}.toml"
+    preset = _preset(name, found, quantization, readout, previous)
+    preset.manifest()  # raises where its calibration is of the file as it was
+    if previous is None:
+        text = _text(preset)
+    else:
+        text = path.read_text(encoding="utf-8")
+        text = with_keys(
+            text, "model", {"revision": found.commit, "bytes": found.bytes, "sha256": found.sha256}
+        )
+        if preset.prompt.readout != previous.prompt.readout:
+            text = with_keys(text, "prompt", {"readout": preset.prompt.readout})
+    write_whole(path, text.encode())
+    return ModelPinned(path, load_preset(name), previous)
+
+
+def _parsed(model: str) -> tuple[str, str]:
+    match = _MODEL.fullmatch(model)
+    if match is None or ".." in model:
+        raise SemifError(f"{shown(model)} is no model of the hub; write hf:OWNER/REPOSITORY or …@REVISION")
+    return match[1], match[2] or DEFAULT_REVISION
+
+
+def _name_of(file: str) -> str:
+    """A preset's name after the file's: lower case, underscores as hyphens."""
+    stem = SHARD.sub("", file).removesuffix(".gguf").lower().replace("_", "-")
+    return re.sub(r"[^a-z0-9.-]+", "-", stem).strip("-.")[:63]
+
+
+def _quantization_of(file: str) -> str:
+    match = _QUANTIZATION.search(SHARD.sub("", file).removesuffix(".gguf"))
+    if match is None:
+        raise SemifError(f"{shown(file)} does not end in a quantization, such as Q4_K_M; give --quantization")
+    return match[1].upper()
+
+
+def _previous(name: str, source: str, file: str, *, force: bool) -> Preset | None:
+    """The preset that this pin moves, None where it is a new one."""
+    if name not in preset_names():
+        return None
+    try:
+        preset = load_preset(name)
+    except SemifError:
+        if force:
+            return None
+        raise
+    if (preset.model.source, preset.model.file) == (source, file):
+        return preset
+    if force:
+        return None
+    raise SemifError(
+        f"models/{name}.toml holds {preset.model.file} of {preset.model.source}; give another --name, or "
+        "--force to replace it"
+    )
+
+
+def _preset(
+    name: str, found: HubFile, quantization: str, readout: Readout | None, previous: Preset | None
+) -> Preset:
+    content = {
+        "name": name,
+        "description": f"{found.file.removesuffix('.gguf')}, from {found.repository}",
+        "license": " ".join((found.license or _NO_LICENSE).split()),
+        "quantization": quantization,
+        "model": {
+            "source": f"hf://{found.repository}",
+            "revision": found.commit,
+            "file": found.file,
+            "bytes": found.bytes,
+            "sha256": found.sha256,
+        },
+        "prompt": {
+            "readout": readout or (previous.prompt.readout if previous else "letters"),
+            "template": previous.prompt.template if previous else "chat",
+        },
+        "calibration": previous.calibration if previous else None,
+    }
+    try:
+        return Preset.model_validate(content)
+    except ValidationError as error:
+        raise ProblemsError(f"{found.file} of {found.repository}", problems_of(error)) from None
+
+
+def _text(preset: Preset) -> str:
+    """A new preset's file."""
+    pin = preset.model
+    tables: dict[str, dict[str, Value | None]] = {
+        "": {
+            "description": preset.description,
+            "license": preset.license,
+            "quantization": preset.quantization,
+        },
+        "model": {
+            "source": pin.source,
+            "revision": pin.revision,
+            "file": pin.file,
+            "bytes": pin.bytes,
+            "sha256": pin.sha256,
+        },
+        "prompt": {"readout": preset.prompt.readout, "template": preset.prompt.template},
+    }
+    return "\n".join(
+        (f"[{table}]\n" if table else "")
+        + "".join(f"{key} = {toml_value(value)}\n" for key, value in values.items() if value is not None)
+        for table, values in tables.items()
+    )

@@ -1,0 +1,1 @@
+"""The project's folder and the files in it, read and written whole."""

@@ -1,0 +1,84 @@
+"""Where a production variant may be placed: the rules that environment files and constructs share."""
+
+from collections.abc import Iterator, Sequence
+
+from semif.sagemaker.instances import Accelerator, instance_type
+
+CUDA_MAJOR = 13
+CUDA_AMI_VERSIONS = ("al2023-ami-sagemaker-inference-gpu-4-1",)
+"""Host images (SageMaker's `InferenceAmiVersion`) whose NVIDIA driver runs the CUDA 13 of the published
+llama.cpp image. With the default host image of g4dn and g5 the container does not start, or silently runs on
+the CPU."""
+
+MAX_POOLS = 5
+MAX_VOLUME_GB = 512
+
+
+def placement_problems(
+    *,
+    instance_type: str | None,
+    instance_pool: Sequence[str] | None,
+    provision_timeout_seconds: int | None,
+    inference_ami_version: str | None,
+) -> Iterator[str]:
+    """What is wrong with where a variant is to be placed, one line for each problem; nothing if all is well.
+
+    `instance_pool` holds instance types in order of preference. Its types must share one accelerator, because
+    all of them run the same image.
+    """
+    if (instance_type is None) == (instance_pool is None):
+        given = "neither" if instance_type is None else "both"
+        yield f"exactly one of instance_type and instance_pool is needed, got {given}"
+    if provision_timeout_seconds is not None:
+        if instance_pool is None:
+            yield "provision_timeout_seconds goes with instance_pool only: it is when the next pool is tried"
+        if not 300 <= provision_timeout_seconds <= 3600:
+            yield f"provision_timeout_seconds = {provision_timeout_seconds}: allowed are 300 to 3600"
+    if instance_pool is not None:
+        if not 1 <= len(instance_pool) <= MAX_POOLS:
+            yield f"instance_pool holds {len(instance_pool)} types, allowed are 1 to {MAX_POOLS}"
+        if len(set(instance_pool)) != len(instance_pool):
+            yield f"instance_pool = {list(instance_pool)}: name each type once, its place is its priority"
+    types = [*([instance_type] if instance_type else ()), *(instance_pool or ())]
+    yield from _accelerator_problems(types, inference_ami_version)
+
+
+def volume_problems(volume_size_gb: int | None) -> Iterator[str]:
+    """What is wrong with the size of a variant's volume."""
+    if volume_size_gb is not None and not 1 <= volume_size_gb <= MAX_VOLUME_GB:
+        yield f"volume_size_gb = {volume_size_gb}: allowed are 1 to {MAX_VOLUME_GB}"
+
+
+def takes_volume(names: Sequence[str]) -> bool:
+    """Whether a variant on any of these instance types gets a volume: the setting is one for all of them."""
+    return all(instance_type(name).takes_volume for name in names)
+
+
+def volume_warnings(names: Sequence[str], *, volume_size_gb: int | None, encrypted: bool) -> Iterator[str]:
+    """What a variant on these instance types leaves out because they have disks of their own."""
+    with_disks = ", ".join(name for name in names if not instance_type(name).takes_volume)
+    if with_disks and volume_size_gb is not None:
+        yield f"volume_size_gb = {volume_size_gb} is left out: {with_disks} with disks of its own takes none"
+    if with_disks and encrypted:
+        yield (
+            f"the KMS key is not used for the instances' disks: those of {with_disks} are encrypted by their "
+            "own hardware, and SageMaker refuses a key"
+        )
+
+
+def _accelerator_problems(names: Sequence[str], inference_ami_version: str | None) -> Iterator[str]:
+    accelerators: dict[Accelerator, str] = {}
+    for name in names:
+        try:
+            accelerators.setdefault(instance_type(name).accelerator, name)
+        except ValueError as error:
+            yield str(error)
+    if len(accelerators) > 1:
+        mixed = ", ".join(f"{name} ({kind})" for kind, name in accelerators.items())
+        yield f"the instance types mix accelerators: {mixed}; all run the same image, keep to one"
+    elif "cuda" in accelerators and inference_ami_version not in CUDA_AMI_VERSIONS:
+        allowed = " or ".join(CUDA_AMI_VERSIONS)
+        given = "missing" if inference_ami_version is None else repr(inference_ami_version)
+        yield f"inference_ami_version is {given}: a driver for CUDA {CUDA_MAJOR} is needed, use {allowed}"
+    elif accelerators and "cuda" not in accelerators and inference_ami_version is not None:
+        yield f"inference_ami_version = {inference_ami_version!r}: only GPU instances take one, remove it"

@@ -1,0 +1,1 @@
+"""The adapter on this machine, and the page to try it."""

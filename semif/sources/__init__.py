@@ -1,5 +1,0 @@
-"""Where models come from: several sources, one door, and nothing passes it unverified."""
-
-from semif.sources.fetch import fetch
-
-__all__ = ["fetch"]

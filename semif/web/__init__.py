@@ -1,0 +1,1 @@
+"""Look-ups over HTTP, as people's proxies and certificates allow them."""

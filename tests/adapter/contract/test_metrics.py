@@ -1,0 +1,94 @@
+import json
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from semif_adapter.contract import figures
+from semif_adapter.contract.figures import METRICS, Recorder
+from semif_adapter.serving.worker import State
+
+GAUGES = {metric: 2.0 for metric in METRICS if metric.kind == "gauge"}
+
+
+def series(text: str) -> dict[str, float]:
+    lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def test_the_names_need_no_library_but_pythons() -> None:
+    code = (
+        "import sys, semif_adapter.contract.figures; "
+        "sys.exit('numpy' in sys.modules or 'pydantic' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_state_of_the_worker_has_its_series() -> None:
+    assert get_args(State) == figures.STATES
+
+
+def test_names_are_unique() -> None:
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+    assert len({metric.series for metric in METRICS}) == len(METRICS)
+
+
+def test_prometheus_gets_totals_since_the_start() -> None:
+    recorder = Recorder(None)
+    for seconds in (0.5, 1.5):
+        recorder.observe(figures.QUEUE_SECONDS, seconds)
+        recorder.observe(figures.REQUESTS_2XX)
+    recorder.observe(figures.SUFFIX_TOKENS, 300)
+    recorder.emf_line(GAUGES, 0)
+    text = recorder.prometheus(GAUGES, "ready")
+
+    told = series(text)
+    assert told['semif_requests_total{status="2xx"}'] == 2
+    assert told['semif_requests_total{status="5xx"}'] == 0
+    assert told["semif_queue_seconds_sum"] == 2
+    assert told["semif_queue_seconds_count"] == 2
+    assert told["semif_suffix_tokens_total"] == 300
+    assert told["semif_tokens_per_second"] == 2
+    assert told['semif_engine_state{state="ready"}'] == 1
+    assert told['semif_engine_state{state="failed"}'] == 0
+    assert text.count("# TYPE semif_requests_total counter") == 1
+
+
+def test_cloudwatch_gets_what_is_new_with_every_value_of_a_distribution() -> None:
+    recorder = Recorder("semif-dev")
+    for seconds in (0.5, 1.5):
+        recorder.observe(figures.QUEUE_SECONDS, seconds)
+        recorder.observe(figures.REQUESTS_2XX)
+    line = json.loads(recorder.emf_line(GAUGES, 1700000000000))
+    assert line["_aws"]["Timestamp"] == 1700000000000
+    assert line["QueueSeconds"] == [0.5, 1.5]
+    assert line["Requests2xx"] == 2
+    assert line["QueueDepth"] == 2
+    assert line["Overloads"] == 0, "CloudWatch computes no share of a figure that is missing"
+    units = {m["Name"]: m["Unit"] for m in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]}
+    assert units["QueueSeconds"] == "Seconds"
+    assert set(units) == set(line) - {"_aws", "Endpoint"}
+
+    assert "QueueSeconds" not in json.loads(recorder.emf_line(GAUGES, 0))
+
+
+def test_a_line_without_an_endpoint_has_no_dimension() -> None:
+    line = json.loads(Recorder(None).emf_line(GAUGES, 0))
+    assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [[]]
+
+
+def test_a_line_never_holds_more_values_than_cloudwatch_takes() -> None:
+    recorder = Recorder(None)
+    for _ in range(figures.VALUES_PER_LINE):
+        assert not recorder.is_full
+        recorder.observe(figures.REQUEST_SECONDS, 0.1)
+    assert recorder.is_full
+    assert len(json.loads(recorder.emf_line(GAUGES, 0))["RequestSeconds"]) == figures.VALUES_PER_LINE
+
+
+def test_a_number_that_json_does_not_have_is_not_written() -> None:
+    recorder = Recorder(None)
+    recorder.observe(figures.ALLOWED_TOKEN_MASS, float("nan"))
+    with pytest.raises(ValueError):
+        recorder.emf_line(GAUGES, 0)

@@ -1,0 +1,277 @@
+"""The prefix cache behind the engine's door: what it saves, and that it never changes a bit of an answer."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semif_adapter.contract.errors import AbandonedError, EngineError
+from semif_adapter.contract.question import OptionText, Question
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import Layout, Readout, Result
+from semif_adapter.decoding import prefix_cache
+from semif_adapter.engine.engine import Engine
+from semif_adapter.engine.interface import Answer
+from semif_adapter.engine.scheduler import Run
+from semif_adapter.llama.context import BATCH_TOKENS
+
+CONTEXT = 1280
+SUFFIX = 13
+"""Tokens that end the last segment: the ChatML template hands over to the assistant, a byte a token."""
+SYSTEM: dict[Readout, int] = {"letters": 58, "text": 39}
+"""Tokens of the first segment."""
+SPOILED = "~"
+
+Fresh = Callable[..., AbstractContextManager[Engine]]
+Alone = Callable[[Layout, str, int], tuple[float, ...]]
+Request = tuple[Layout, str, tuple[int, ...]]
+
+QUESTIONS = (
+    ("Is the lamp on?", ("yes", "no", "yes and no")),
+    ("Which room is it in? " * 6, ("hall", "kitchen")),
+    ("Who switched it off? " * 25, ("me", "a guest", "the cat", "a")),
+)
+STATES = ("", "on", "The lamp. " * 12, *("x" * (BATCH_TOKENS + more) for more in (-3, -2, -1, 0, 1, 2)))
+KINDS = list(itertools.product(("qwen3", "gemma3", "qwen35"), ("letters", "text")))
+
+
+def ask(state: str, number: int = 0) -> Question:
+    text, options = QUESTIONS[number]
+    return Question(str(number), state, text, tuple(OptionText(o, o, o) for o in options), "decision")
+
+
+def computed(result: Result) -> int:
+    return result.input_tokens - result.cached_tokens
+
+
+def last_segment(result: Result, layout: Layout, state: str) -> int:
+    """How many tokens come behind the prefix that is kept; two line feeds end a state that comes first."""
+    if layout == "schema-first":
+        return len(state) + SUFFIX
+    return result.input_tokens - SYSTEM[result.readout] - len(state + "\n\n")
+
+
+@pytest.fixture(params=KINDS, ids="-".join)
+def kind(request: pytest.FixtureRequest) -> tuple[str, Readout]:
+    pair: tuple[str, Readout] = request.param
+    return pair
+
+
+@pytest.fixture
+def fresh(kind: tuple[str, Readout], tiny_gguf: Callable[..., Path], library_dir: Path) -> Fresh:
+    """Opens an engine that nothing was asked yet, closed at the end of its block."""
+    architecture, readout = kind
+    path = tiny_gguf(architecture=architecture, spoiled=SPOILED)
+
+    @contextmanager
+    def opened(streams: int = 2) -> Iterator[Engine]:
+        engine = Engine.load(
+            Settings(
+                gguf=path,
+                library_dir=library_dir,
+                readout=readout,
+                threads=1,
+                context_tokens=CONTEXT,
+                streams=streams,
+            )
+        )
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    return opened
+
+
+requests = st.tuples(
+    st.sampled_from(("schema-first", "state-first")),
+    st.sampled_from((*STATES, SPOILED)),
+    st.lists(st.integers(0, len(QUESTIONS) - 1), min_size=1, max_size=3).map(tuple),
+)
+
+
+@pytest.fixture
+def alone(fresh: Fresh) -> Alone:
+    """What a fresh engine answers to one question, asked alone."""
+
+    @cache
+    def logits(layout: Layout, state: str, number: int) -> tuple[float, ...]:
+        with fresh() as engine:
+            return engine.score([ask(state, number)], layout)[0][0].option_logits
+
+    return logits
+
+
+@given(schedule=st.lists(requests, min_size=1, max_size=8), streams=st.integers(2, 4))
+@settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
+    fresh: Fresh, alone: Alone, schedule: list[Request], streams: int
+) -> None:
+    with fresh(streams) as engine:
+        for layout, state, numbers in schedule:
+            questions = [ask(state, number) for number in numbers]
+            if state == SPOILED:
+                with suppress(EngineError):  # the sliding window may have passed the NaN
+                    engine.score(questions, layout)
+                continue
+            bound = engine.prepare(questions, layout).tokens
+            results, timing = engine.score(questions, layout)
+            for number, result in zip(numbers, results, strict=True):
+                assert result.option_logits == alone(layout, state, number)
+                assert SUFFIX <= computed(result) <= result.input_tokens
+            assert 0 <= timing.prefix_cached_tokens <= timing.prefix_tokens
+            assert sum(map(computed, results)) <= bound
+            [again], _ = engine.score(questions[-1:], layout)
+            assert again.option_logits == results[-1].option_logits
+            assert computed(again) == last_segment(again, layout, state)
+
+
+class Interleaved:
+    """Requests on one engine, of which each is given its forward passes one by one, in any order.
+
+    They are of few kinds, so that what one left in the cache is soon another's.
+    """
+
+    def __init__(self, engine: Engine, kinds: list[Request]) -> None:
+        self._engine = engine
+        self._kinds = kinds
+        self._asked: dict[Run[Answer], Request] = {}
+        self.ended: list[tuple[Run[Answer], Request]] = []
+
+    def begin(self, place: int) -> None:
+        layout, state, numbers = request = self._kinds[place % len(self._kinds)]
+        questions = [ask(state, number) for number in numbers]
+        self._asked[self._engine.begin(self._engine.prepare(questions, layout))] = request
+
+    def step(self, place: int) -> bool:
+        """Give the live one at `place` its next pass; False where it waits for others."""
+        if not self._asked:
+            return False
+        moved = self._engine.runner.step([list(self._asked)[place % len(self._asked)]])
+        self.ended += [(run, self._asked.pop(run)) for run in self._engine.runner.collect()]
+        return moved
+
+    def abandon(self, place: int) -> None:
+        if self._asked:
+            run = list(self._asked)[place % len(self._asked)]
+            self._engine.abandon(run)
+            self.step(place)
+            assert self.ended[-1][0] is run
+
+    def finish(self) -> None:
+        while self._asked:
+            moved = [self.step(place) for place in range(len(self._asked))]
+            assert any(moved)
+
+
+places = st.integers(0, 7)
+events = st.one_of(
+    st.tuples(st.just(Interleaved.begin), places),
+    st.tuples(st.just(Interleaved.step), places),
+    st.tuples(st.just(Interleaved.step), places),
+    st.tuples(st.just(Interleaved.step), places),
+    st.tuples(st.just(Interleaved.abandon), places),
+)
+
+
+@given(
+    kinds=st.lists(requests, min_size=1, max_size=3),
+    schedule=st.lists(events, min_size=10, max_size=60),
+    streams=st.integers(2, 8),
+)
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+def test_an_answer_is_the_same_to_the_bit_whoever_else_is_in_the_middle_of_his(
+    fresh: Fresh, alone: Alone, kinds: list[Request], schedule: list[tuple[Any, int]], streams: int
+) -> None:
+    """Also after another one's fault, which makes all that were under way begin anew."""
+    with fresh(streams) as engine:
+        interleaved = Interleaved(engine, kinds)
+        for act, place in schedule:
+            act(interleaved, place)
+        interleaved.finish()
+        for run, (layout, state, numbers) in interleaved.ended:
+            if run.result is None:
+                assert state == SPOILED or isinstance(run.failure, AbandonedError)
+            elif state != SPOILED:
+                results, timing = run.result
+                for number, result in zip(numbers, results, strict=True):
+                    assert result.option_logits == alone(layout, state, number)
+                    assert 0 <= result.cached_tokens <= result.input_tokens - SUFFIX
+                assert 0 <= timing.prefix_cached_tokens <= timing.prefix_tokens
+
+
+def score(engine: Engine, layout: Layout, state: str, number: int = 0) -> Result:
+    return engine.score([ask(state, number)], layout)[0][0]
+
+
+def test_what_was_there_before_is_not_computed_again(fresh: Fresh, kind: tuple[str, Readout]) -> None:
+    """The models have one token per byte."""
+    _, readout = kind
+    system = SYSTEM[readout]
+    with fresh() as engine:
+        assert score(engine, "schema-first", "The lamp is on.", 1).cached_tokens == system
+        for _ in range(2):
+            other = score(engine, "schema-first", "It is off.", 1)
+            assert computed(other) == last_segment(other, "schema-first", "It is off.")
+
+        first = score(engine, "state-first", STATES[2])
+        assert first.cached_tokens == system
+        for number in (0, 1, 0):
+            other = score(engine, "state-first", STATES[2], number)
+            assert computed(other) == last_segment(other, "state-first", STATES[2])
+
+
+def test_questions_over_one_state_compute_it_once_and_not_again(fresh: Fresh) -> None:
+    with fresh() as engine:
+        questions = [ask(STATES[2], number) for number in range(3)]
+        results, timing = engine.score(questions, "state-first")
+        assert [result.cached_tokens for result in results[1:]] == [timing.prefix_tokens] * 2
+        again, repeated = engine.score(questions, "state-first")
+        assert repeated.prefix_cached_tokens == repeated.prefix_tokens == timing.prefix_tokens
+        assert min(result.cached_tokens for result in again) >= timing.prefix_tokens
+
+
+def test_the_prefix_used_least_recently_makes_room(fresh: Fresh, kind: tuple[str, Readout]) -> None:
+    """Two streams hold two prefixes. A hybrid model goes back to saved states, of which many fit."""
+    architecture, readout = kind
+    with fresh(streams=2) as engine:
+        for number in (0, 1, 0, 2):
+            score(engine, "schema-first", "on", number)
+        kept = score(engine, "schema-first", "off", 0)
+        assert computed(kept) == len("off") + SUFFIX
+        gone = score(engine, "schema-first", "off", 1)
+        hybrid = architecture == "qwen35"
+        assert gone.cached_tokens == (gone.input_tokens - len("off") - SUFFIX if hybrid else SYSTEM[readout])
+
+
+def test_nothing_is_taken_from_the_cache_after_a_fault(fresh: Fresh, kind: tuple[str, Readout]) -> None:
+    with fresh() as engine:
+        before = score(engine, "schema-first", "on")
+        with pytest.raises(EngineError):
+            score(engine, "schema-first", f"on {SPOILED}")
+        after = score(engine, "schema-first", "on")
+        assert after.cached_tokens == 0
+        assert after.option_logits == before.option_logits
+
+
+def test_saved_states_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    """The oldest go first, and the prefix in use is not among them: each request still finds its schema."""
+    monkeypatch.setattr(prefix_cache, "MAX_STATE_BYTES", 1)
+    engine = load_engine(tiny_gguf(architecture="qwen35"), readout="letters", context_tokens=CONTEXT)
+    score(engine, "schema-first", "on", 1)
+    for number in range(3 * prefix_cache.LEAST_STATES):
+        state = f"state {number}"
+        assert computed(score(engine, "schema-first", state, 1)) == len(state) + SUFFIX
+    assert computed(score(engine, "schema-first", "on", 1)) == len("on") + SUFFIX

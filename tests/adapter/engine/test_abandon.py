@@ -1,0 +1,94 @@
+"""Stopping the engine in the middle of its work, on real libllama; and that nothing is left of it."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from semif_adapter.contract.errors import AbandonedError
+from semif_adapter.contract.question import OptionText, Question
+from semif_adapter.engine.engine import Engine
+from semif_adapter.engine.interface import Answer
+from semif_adapter.engine.scheduler import Run
+
+CONTEXT = 4096
+
+
+def question(state: str) -> Question:
+    options = (OptionText("yes", "yes", "yes"), OptionText("no", "no", "no"))
+    return Question("q", state, "Is the lamp on?", options, "decision")
+
+
+@pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
+@pytest.mark.parametrize("readout", ["letters", "text"])
+def test_abandoned_work_stops_and_leaves_nothing_behind(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine], architecture: str, readout: str
+) -> None:
+    engine = load_engine(tiny_gguf(architecture=architecture), readout=readout, context_tokens=CONTEXT)
+
+    def logits() -> tuple[float, ...]:
+        return engine.score([question("The lamp is on.")], "schema-first")[0][0].option_logits
+
+    before = logits()
+    run = engine.begin(engine.prepare([question("x" * (CONTEXT - 1000))], "schema-first"))
+    ended: list[Run[Answer]] = []
+    thread = threading.Thread(target=lambda: ended.extend(until_one_ends(engine)))
+    thread.start()
+    while not run.started:
+        pass
+    engine.abandon(run)
+    thread.join(30)
+
+    assert ended == [run]
+    assert isinstance(run.failure, AbandonedError)
+    assert run.decoded_tokens < CONTEXT - 1000
+    assert logits() == before
+
+
+def until_one_ends(engine: Engine) -> list[Run[Answer]]:
+    while not (ended := engine.advance()):
+        pass
+    return ended
+
+
+def test_what_is_abandoned_at_rest_is_never_run(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    engine = load_engine(tiny_gguf(), context_tokens=CONTEXT)
+    gone, other = (engine.begin(engine.prepare([question("on")], "schema-first")) for _ in range(2))
+    engine.abandon(gone)
+
+    assert until_one_ends(engine) == [gone]
+    assert isinstance(gone.failure, AbandonedError)
+    assert not gone.started
+    assert until_one_ends(engine) == [other]
+    assert other.result is not None
+
+
+def test_what_a_request_costs_is_known_before_it_runs(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    engine = load_engine(tiny_gguf(), readout="letters", context_tokens=CONTEXT)
+    one, other = question("The lamp is on."), question("The lamp is on.")
+    results, timing = engine.score([one], "schema-first")
+    assert engine.prepare([one], "schema-first").tokens == results[0].input_tokens
+    results, timing = engine.score([one, other], "state-first")
+    assert (
+        engine.prepare([one, other], "state-first").tokens
+        == sum(result.input_tokens for result in results) - timing.prefix_tokens
+    )
+
+
+def test_what_the_options_get_without_a_state_counts_until_it_is_known(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    engine = load_engine(tiny_gguf(), readout="text", context_tokens=2048)
+    asked = [question("The lamp is on.")]
+    before = engine.prepare(asked, "schema-first").tokens
+    [result], _ = engine.score(asked, "schema-first")
+    after = engine.prepare(asked, "schema-first").tokens
+
+    # A byte a token: of "yes" and "no" all but the last ones are decoded, with the state and without.
+    assert after == result.input_tokens + 3
+    assert before == 2 * after - len("The lamp is on.")

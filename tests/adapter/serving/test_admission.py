@@ -1,0 +1,142 @@
+"""The queue's arithmetic, with a clock of the test's own."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from semif_adapter.contract.errors import OverloadedError
+from semif_adapter.serving.admission import Admission, TokenRate
+
+DEADLINE = 25.0
+
+
+def make(tokens_per_second: float = 100.0, **limits: int) -> Admission:
+    defaults = {"max_requests": 16, "max_tokens": 1_000_000, "turn_tokens": 1_000_000}
+    admission = Admission(**{**defaults, **limits})
+    admission.rate = TokenRate(tokens_per_second)
+    return admission
+
+
+def test_the_rate_follows_what_the_machine_does() -> None:
+    rate = TokenRate(100)
+    for _ in range(50):
+        rate.learn(1000, 50)
+    assert rate.tokens_per_second == pytest.approx(20, rel=0.01)
+    assert rate.best == 100
+    for _ in range(50):
+        rate.learn(1000, 4)
+    assert rate.tokens_per_second == pytest.approx(250, rel=0.01)
+    assert rate.best == rate.tokens_per_second
+
+
+def test_what_would_come_after_its_deadline_is_refused_with_the_time_it_lacks() -> None:
+    admission = make()
+    for _ in range(2):
+        admission.enter(1000, DEADLINE, 0.0)  # 10 s each
+    with pytest.raises(OverloadedError, match=r"1000 tokens behind 2000 .* 5\.0 s after") as refused:
+        admission.enter(1000, DEADLINE, 0.0)
+    assert refused.value.retry_after_seconds == pytest.approx(5.0)
+    admission.enter(500, DEADLINE, 0.0)  # a smaller one still fits
+    assert admission.backlog_seconds() == pytest.approx(25.0)
+
+
+@dataclass
+class Progress:
+    tokens: int
+    left: int
+    started: bool = True
+
+
+def test_the_running_request_counts_for_what_is_left_of_it() -> None:
+    admission = make()
+    claim = admission.enter(1000, DEADLINE, 0.0)
+    assert admission.queued == 1
+    claim.progress = Progress(tokens=1000, left=600)
+    assert admission.queued == 0
+    assert admission.backlog_seconds() == pytest.approx(6.0)
+    claim.progress = Progress(tokens=1000, left=-5)  # an estimate that was too low
+    assert admission.backlog_seconds() == 0.0
+    admission.leave(claim)
+    assert admission.backlog_seconds() == 0.0
+
+
+def test_what_leaves_the_queue_makes_room() -> None:
+    admission = make()
+    claims = [admission.enter(1000, DEADLINE, 0.0) for _ in range(2)]
+    admission.leave(claims[0])
+    admission.enter(1000, DEADLINE, 0.0)
+    assert admission.queued == 2
+
+
+def test_a_short_one_waits_for_turns_of_the_long_ones_and_not_for_all_of_them() -> None:
+    """At 100 tokens a second; the long ones are due late, the short ones within 5 s."""
+    admission = make(turn_tokens=100)
+    for _ in range(2):
+        admission.enter(2000, 120.0, 0.0)
+    admission.enter(50, 5.0, 0.0)  # behind one turn of a long one
+    admission.enter(100, 5.0, 0.0)  # behind two, and the other
+    admission.enter(50, 5.0, 0.0)  # behind three and 150 tokens
+    with pytest.raises(OverloadedError, match=r"50 tokens behind 4200 .* 0\.5 s after"):
+        admission.enter(50, 5.0, 0.0)
+
+
+def test_short_ones_alone_wait_for_each_other_only() -> None:
+    admission = make(turn_tokens=100)
+    for _ in range(5):
+        admission.enter(100, 5.0, 0.0)
+    with pytest.raises(OverloadedError, match=r"1\.0 s after"):
+        admission.enter(100, 5.0, 0.0)
+
+
+def test_short_ones_must_not_cost_a_long_one_its_deadline() -> None:
+    admission = make(turn_tokens=100)
+    admission.enter(2000, 22.0, 0.0)
+    for _ in range(2):
+        admission.enter(100, 60.0, 0.0)
+    with pytest.raises(OverloadedError, match="100 tokens more would keep an earlier request from its dead"):
+        admission.enter(100, 60.0, 0.0)
+    admission.enter(400, 60.0, 0.0)  # a long one waits behind it
+
+
+def test_the_queue_is_bounded_in_tokens_but_never_refuses_the_only_request() -> None:
+    admission = make(tokens_per_second=1e6, max_tokens=1500)
+    admission.enter(2000, DEADLINE, 0.0)
+    with pytest.raises(OverloadedError, match=r"2000 tokens are queued, 10 more are over the limit of 1500"):
+        admission.enter(10, DEADLINE, 0.0)
+
+
+def test_places_are_bounded() -> None:
+    admission = make(max_requests=2)
+    admission.take_place()
+    admission.take_place()
+    admission.enter(1000, DEADLINE, 0.0)
+    with pytest.raises(OverloadedError) as refused:
+        admission.take_place()
+    assert refused.value.retry_after_seconds == pytest.approx(10.0)
+    admission.free_place()
+    admission.take_place()
+
+
+def test_one_slow_spell_does_not_refuse_an_idle_machines_requests_for_ever() -> None:
+    admission = make()
+    for _ in range(50):
+        admission.rate.learn(1000, 1000)
+    admission.enter(2000, DEADLINE, 0.0)
+    with pytest.raises(OverloadedError):
+        admission.enter(100, DEADLINE, 0.0)
+
+
+def test_what_no_spell_was_fast_enough_for_is_refused_even_alone() -> None:
+    with pytest.raises(OverloadedError) as refused:
+        make().enter(2600, DEADLINE, 0.0)
+    assert refused.value.retry_after_seconds > 0
+
+
+def test_a_request_is_short_where_the_engine_has_most_of_it_in_its_cache() -> None:
+    admission = make(turn_tokens=100)
+    admission.enter(500, 6.0, 0.0)
+    cached = admission.enter(1000, 120.0, 0.0)
+    admission.enter(40, 120.0, 0.0)
+    cached.progress = Progress(tokens=50, left=50)  # it goes in between now, and takes the first one's time
+    with pytest.raises(OverloadedError, match="an earlier request"):
+        admission.enter(20, 120.0, 0.0)

@@ -1,0 +1,105 @@
+"""The benchmarks of the engine: a run measures everybody and says so. What it measures is not asserted."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.engine.report.keep import keep_run, keep_section
+
+ROOT = Path(__file__).parent.parent.parent
+
+STRATEGIES = {"semif engine", "full prompt", "state restore", "the limit"}
+PRODUCTS = {"semif", "llama-server default", "llama-server best", "llama-server /v1/systemone"}
+
+
+@pytest.fixture(scope="module")
+def output(tiny_gguf: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that a quick run on a tiny model filled."""
+    folder = tmp_path_factory.mktemp("bench")
+    command = ["-m", "bench.engine", "--quick", "--model", str(tiny_gguf()), "--output", str(folder)]
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (folder / "stdout").write_text(done.stdout)
+    return folder
+
+
+def test_everybody_is_measured_in_every_case(output: Path) -> None:
+    samples = json.loads((output / "report.json").read_text())["samples"]
+    assert [case.split()[0] for case in samples] == ["W1", "W2", "W2", "W3"]
+    for case, by in samples.items():
+        extra = {"schema restore"} if case.startswith("W1") else set()
+        at_once = {"llama-server default, at once"} if case == "W2 50 tokens x 8" else set()
+        the_same_as_another = {"full prompt"} if case == "W2 50 tokens x 1" else set()
+        assert set(by) == (STRATEGIES | PRODUCTS | extra | at_once) - the_same_as_another
+        for found in by.values():
+            assert len(found["wall"]) == len(found["cpu"]) == 1
+            assert found["wall"][0] > 0
+            assert found["cpu"][0] > 0
+
+
+def test_the_load_is_given_to_all_servers_and_nothing_is_refused(output: Path) -> None:
+    load = json.loads((output / "report.json").read_text())["load"]
+    assert {"semif", "semif, one after another", "semif, without turns", "llama-server best"} <= set(load)
+    assert all(figures["refused"] == [0] for figures in load.values())
+
+
+def test_each_bar_says_whether_it_was_met(output: Path) -> None:
+    report = json.loads((output / "report.json").read_text())
+    assert report["bars"]
+    assert all(bar["met"] == (bar["median"] >= bar["wanted"]) for bar in report["bars"])
+    text = (output / "report.md").read_text()
+    assert text.count("**short of the bar**") == sum(not bar["met"] for bar in report["bars"])
+
+
+def test_the_machine_and_what_ran_are_described(output: Path) -> None:
+    machine = json.loads((output / "report.json").read_text())["machine"]
+    assert machine["cpus"] >= machine["threads"] >= 1
+    assert machine["model"]["name"] == "tiny-qwen3"
+    assert all(machine[key] for key in ("cpu", "llama_cpp", "commit", "load_average_at_start", "date"))
+
+
+def test_the_tables_are_printed_and_the_pictures_drawn(output: Path) -> None:
+    assert (output / "report.md").read_text() in (output / "stdout").read_text()
+    for name in ("times.png", "ratios.png"):
+        assert (output / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_is_kept_in_the_section_of_its_model(output: Path, tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "performance.md"
+    (page.parent / "images").mkdir(parents=True)
+    page.write_text("# A\n<!-- one: begin -->old<!-- one: end -->\n<!-- two: begin --><!-- two: end -->\nB\n")
+    keep_run("two", output, "the command", tmp_path)
+    text = page.read_text()
+    assert text.startswith(
+        "# A\n<!-- one: begin -->old<!-- one: end -->\n<!-- two: begin -->\n\nMeasured with"
+    )
+    assert text.endswith("<!-- two: end -->\nB\n")
+    assert (output / "report.md").read_text().strip() in text
+    for picture in re.findall(r"\((images/[^)]+)\)", text):
+        assert (page.parent / picture).read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match='no section "three"'):
+        keep_section("three", "text", tmp_path)
+
+
+def test_each_setting_is_measured_beside_the_adapters_own(tiny_gguf: Callable[..., Path]) -> None:
+    command = ["-m", "bench.settings", "--model", str(tiny_gguf()), "--rounds", "1", "--only", "f32"]
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert rows == ["| setting", "| the adapter's", "| keys and values in f32"]
+
+
+def test_the_profile_tells_parts_in_process_and_over_http(tiny_gguf: Callable[..., Path]) -> None:
+    command = ["-m", "bench.profile", "--model", str(tiny_gguf()), "--decisions", "2"]
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    cells = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+    passes = next(row for row in cells if row[0].startswith("forward passes"))
+    assert float(passes[1]) > 0
+    assert float(passes[3]) > 0
+    assert cells[-1][0].startswith("outside the passes")

@@ -1,0 +1,314 @@
+"""SageMaker hosting of the local AWS: what a container of a few lines answers is what callers see."""
+
+import gzip
+import io
+import json
+import random
+import tarfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from semif.aws.clients import Aws
+from semif.deployment.endpoint_watch import EndpointWatch, Look
+from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
+
+
+def create(
+    aws: LocalAws,
+    container: Path,
+    name: str,
+    *,
+    archive: str = MODEL_ARCHIVE,
+    prefix: str | None = None,
+    startup_seconds: int = 60,
+    queue: dict[str, Any] | None = None,
+    **environment: str,
+) -> None:
+    """Create Model (with an archive or a prefix), EndpointConfig (two pools) and Endpoint of one name.
+
+    With `queue`, its AsyncInferenceConfig, the endpoint is asynchronous.
+    """
+    data: Any = {"ModelDataUrl": f"s3://{MODEL_BUCKET}/{archive}"}
+    if prefix is not None:
+        source = {
+            "S3DataType": "S3Prefix",
+            "CompressionType": "None",
+            "S3Uri": f"s3://{MODEL_BUCKET}/{prefix}",
+        }
+        data = {"ModelDataSource": {"S3DataSource": source}}
+    aws.sagemaker.create_model(
+        ModelName=name,
+        ExecutionRoleArn=f"arn:aws:iam::{aws.account}:role/hosting",
+        PrimaryContainer={
+            "Image": f"{aws.account}.dkr.ecr.{aws.region}.amazonaws.com/adapter@sha256:{'0' * 64}",
+            **data,
+            "Environment": {"PYTHONPATH": str(container), **environment},
+        },
+        EnableNetworkIsolation=True,
+    )
+    asynchronous: Any = {"AsyncInferenceConfig": queue} if queue is not None else {}
+    aws.sagemaker.create_endpoint_config(
+        EndpointConfigName=name,
+        **asynchronous,
+        ProductionVariants=[
+            {
+                "VariantName": "primary",
+                "ModelName": name,
+                "InitialInstanceCount": 1,
+                "InstancePools": [
+                    {"InstanceType": "ml.g5.xlarge", "Priority": 2},
+                    {"InstanceType": "ml.g6.xlarge", "Priority": 1},
+                ],
+                "VariantInstanceProvisionTimeoutInSeconds": 300,
+                "ContainerStartupHealthCheckTimeoutInSeconds": startup_seconds,
+            }
+        ],
+    )
+    reply = aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    assert reply["EndpointArn"].endswith(f":endpoint/{name}")
+
+
+def broken_archive() -> bytes:
+    """A model.tar.gz whose header is sound and whose compressed data is not."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as packed:
+        member = tarfile.TarInfo("model.gguf")
+        member.size = 1_000_000
+        packed.addfile(member, io.BytesIO(random.Random(0).randbytes(member.size)))
+    data = bytearray(archive.getvalue())
+    data[500_000:500_100] = bytes(100)
+    return bytes(data)
+
+
+def settled(aws: LocalAws, name: str) -> tuple[str, str]:
+    """Status and failure reason of an endpoint that is no longer starting."""
+    while True:
+        endpoint = aws.sagemaker.describe_endpoint(EndpointName=name)
+        if endpoint["EndpointStatus"] not in {"Creating", "Updating"}:
+            return endpoint["EndpointStatus"], endpoint.get("FailureReason", "")
+
+
+def invoke(aws: LocalAws, name: str, status: int, body: object) -> dict[str, object]:
+    """Ask the container to answer with `status` and `body`."""
+    request = json.dumps({"status": status, "body": body})
+    reply = aws.sagemaker_runtime.invoke_endpoint(
+        EndpointName=name, Body=request, ContentType="application/json"
+    )
+    assert reply["InvokedProductionVariant"] == "primary"
+    answer: dict[str, object] = json.loads(reply["Body"].read())
+    return answer
+
+
+@pytest.fixture(scope="module")
+def endpoint(local_aws: LocalAws, container: Path) -> str:
+    """An endpoint in service."""
+    create(local_aws, container, "in-service")
+    assert settled(local_aws, "in-service") == ("InService", "")
+    return "in-service"
+
+
+def test_an_endpoint_answers_what_its_container_answers(local_aws: LocalAws, endpoint: str) -> None:
+    assert invoke(local_aws, endpoint, 200, {"result": 1}) == {"result": 1}
+    binary = bytes(range(256))
+    reply = local_aws.sagemaker_runtime.invoke_endpoint(
+        EndpointName=endpoint, Body=binary, ContentType="application/x-image"
+    )
+    assert reply["Body"].read() == binary
+    assert reply["ContentType"] == "application/x-image"
+
+
+def test_files_under_a_prefix_are_copied_as_they_are(local_aws: LocalAws, container: Path) -> None:
+    for name in ("files/a.gguf", "files/sub/b.json", "files-of-another/c.gguf"):
+        local_aws.s3.put_object(Bucket=MODEL_BUCKET, Key=name, Body=b"GGUF")
+    create(local_aws, container, "prefix", prefix="files/")
+    assert settled(local_aws, "prefix") == ("InService", "")
+    group = "/aws/sagemaker/Endpoints/prefix"
+    (stream,) = local_aws.logs.describe_log_streams(logGroupName=group)["logStreams"]
+    assert "container: model files ['a.gguf', 'sub']" in local_aws.log_lines(group, stream["logStreamName"])
+    create(local_aws, container, "empty-prefix", prefix="nothing/")
+    status, reason = settled(local_aws, "empty-prefix")
+    assert (status, "there is nothing under" in reason) == ("Failed", True)
+
+
+def test_describe_shows_pools_by_priority_and_the_image(local_aws: LocalAws, endpoint: str) -> None:
+    described = local_aws.sagemaker.describe_endpoint(EndpointName=endpoint)
+    (variant,) = described["ProductionVariants"]
+    assert variant["InstancePools"] == [
+        {"InstanceType": "ml.g6.xlarge", "CurrentInstanceCount": 1},
+        {"InstanceType": "ml.g5.xlarge", "CurrentInstanceCount": 0},
+    ]
+    assert variant["DeployedImages"][0]["SpecifiedImage"].endswith("@sha256:" + "0" * 64)
+    assert variant["CurrentInstanceCount"] == variant["DesiredInstanceCount"] == 1
+    assert local_aws.sagemaker.describe_model(ModelName=endpoint)["EnableNetworkIsolation"] is True
+    listed = local_aws.sagemaker.list_endpoints()["Endpoints"]
+    assert endpoint in {one["EndpointName"] for one in listed}
+
+
+@pytest.mark.parametrize(("status", "side"), [(400, "client"), (503, "server")])
+def test_a_containers_error_is_a_model_error(
+    local_aws: LocalAws, endpoint: str, status: int, side: str
+) -> None:
+    body = {"error": {"code": "overloaded", "message": "no room"}, "retryable": True}
+    with pytest.raises(local_aws.sagemaker_runtime.exceptions.ModelError) as caught:
+        invoke(local_aws, endpoint, status, body)
+    response: Any = caught.value.response
+    assert response["ResponseMetadata"]["HTTPStatusCode"] == 424
+    assert response["OriginalStatusCode"] == status
+    assert json.loads(response["OriginalMessage"]) == body
+    assert response["LogStreamArn"].endswith(f"log-group:/aws/sagemaker/Endpoints/{endpoint}")
+    assert f"Received {side} error ({status}) from primary" in response["Error"]["Message"]
+
+
+def test_an_unknown_endpoint_is_a_validation_error(local_aws: LocalAws) -> None:
+    with pytest.raises(local_aws.sagemaker_runtime.exceptions.ValidationError, match=r"nobody .* not found"):
+        invoke(local_aws, "nobody", 200, {})
+    with pytest.raises(ClientError, match="Could not find endpoint"):
+        local_aws.sagemaker.describe_endpoint(EndpointName="nobody")
+
+
+def test_the_containers_lines_are_in_its_log_group(local_aws: LocalAws, endpoint: str) -> None:
+    group = f"/aws/sagemaker/Endpoints/{endpoint}"
+    (stream,) = local_aws.logs.describe_log_streams(logGroupName=group)["logStreams"]
+    assert stream["logStreamName"].startswith("primary/i-")
+    assert "container: model files ['model.gguf']" in local_aws.log_lines(group, stream["logStreamName"])
+
+
+def test_a_container_that_ends_fails_the_endpoint_with_its_last_error_line(
+    local_aws: LocalAws, container: Path
+) -> None:
+    create(local_aws, container, "refusing", REFUSE="no such model")
+    status, reason = settled(local_aws, "refusing")
+    assert status == "Failed"
+    assert reason == "the container ended with exit status 1: container: cannot start: no such model"
+    with pytest.raises(local_aws.sagemaker_runtime.exceptions.ValidationError, match="Failed, not InService"):
+        invoke(local_aws, "refusing", 200, {})
+    local_aws.sagemaker.delete_endpoint(EndpointName="refusing")
+
+
+def test_who_watches_the_endpoint_learns_why_its_container_did_not_start(
+    local_aws: LocalAws, container: Path
+) -> None:
+    failed = threading.Event()
+    seen: list[str] = []
+
+    def look(found: Look) -> None:
+        seen.append(found.status)
+        if found.status == "Failed":
+            failed.set()
+
+    aws = Aws(region=local_aws.region, endpoint_url=local_aws.endpoint_url)
+    with EndpointWatch(aws, "watched", poll_seconds=0.05, on_look=look) as watch:
+        create(local_aws, container, "watched", REFUSE="no such model")
+        assert failed.wait(300)
+        reason, stream, *lines = watch.what_went_wrong()
+    assert seen[0] == "not there yet"
+    assert reason.endswith("the container ended with exit status 1: container: cannot start: no such model")
+    assert stream.startswith("the last lines of the container primary/i-")
+    # What it printed to standard output comes through a pipe of its own, before, between or after these.
+    on_stderr = [line for line in lines if not line.startswith("  container: model files")]
+    assert on_stderr == ["  trying", "  container: cannot start: no such model"]
+    local_aws.sagemaker.delete_endpoint(EndpointName="watched")
+
+
+def test_a_container_that_ends_later_fails_the_endpoint_too(local_aws: LocalAws, container: Path) -> None:
+    create(local_aws, container, "ending")
+    assert settled(local_aws, "ending") == ("InService", "")
+    with pytest.raises(local_aws.sagemaker_runtime.exceptions.ModelError, match="no whole answer"):
+        local_aws.sagemaker_runtime.invoke_endpoint(
+            EndpointName="ending", Body=b'{"exit": true}', ContentType="application/json"
+        )
+    while (found := settled(local_aws, "ending")) == ("InService", ""):
+        pass
+    assert found[0] == "Failed"
+    assert "exit status 3" in found[1]
+
+
+def test_an_endpoint_that_is_not_ready_in_time_fails(local_aws: LocalAws, container: Path) -> None:
+    create(local_aws, container, "never-ready", startup_seconds=60, NEVER_READY="1")
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="never-ready")
+    assert described["EndpointStatus"] == "Creating"
+    with pytest.raises(
+        local_aws.sagemaker_runtime.exceptions.ValidationError, match="Creating, not InService"
+    ):
+        invoke(local_aws, "never-ready", 200, {})
+    local_aws.sagemaker.delete_endpoint(EndpointName="never-ready")
+    with pytest.raises(ClientError, match="Could not find endpoint"):
+        local_aws.sagemaker.describe_endpoint(EndpointName="never-ready")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "could not fetch the model data from s3://"),
+        (b"<html>not an archive</html>", "not a sound model.tar.gz"),
+        (gzip.compress(b"no tar inside"), "not a sound model.tar.gz"),
+        (broken_archive(), "not a sound model.tar.gz"),
+    ],
+)
+def test_a_wrong_archive_fails_the_endpoint_with_a_reason(
+    local_aws: LocalAws, container: Path, content: bytes | None, reason: str
+) -> None:
+    if content is not None:
+        local_aws.s3.put_object(Bucket=MODEL_BUCKET, Key="wrong/model.tar.gz", Body=content)
+    name = f"wrong-{abs(hash(content))}"
+    create(local_aws, container, name, archive="wrong/model.tar.gz")
+    status, told = settled(local_aws, name)
+    assert status == "Failed"
+    assert reason in told
+
+
+def test_an_archive_that_leaves_its_folder_is_refused(
+    local_aws: LocalAws, container: Path, tmp_path: Path
+) -> None:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as packed:
+        packed.addfile(tarfile.TarInfo("../../escaped"), io.BytesIO())
+    local_aws.s3.put_object(Bucket=MODEL_BUCKET, Key="escaping/model.tar.gz", Body=archive.getvalue())
+    create(local_aws, container, "escaping", archive="escaping/model.tar.gz")
+    status, reason = settled(local_aws, "escaping")
+    assert status == "Failed"
+    assert "not a sound model.tar.gz" in reason
+    assert not list(local_aws.state.rglob("escaped"))
+
+
+def test_an_update_serves_on_where_the_new_config_fails(local_aws: LocalAws, container: Path) -> None:
+    create(local_aws, container, "before")
+    create(local_aws, container, "broken", REFUSE="broken")
+    assert settled(local_aws, "before") == ("InService", "")
+    local_aws.sagemaker.update_endpoint(EndpointName="before", EndpointConfigName="broken")
+    status, reason = settled(local_aws, "before")
+    assert (status, "cannot start: broken" in reason) == ("InService", True)
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="before")
+    assert described["EndpointConfigName"] == "before"
+    assert invoke(local_aws, "before", 200, {"still": 1}) == {"still": 1}
+
+
+@pytest.mark.parametrize(
+    ("variant", "problem"),
+    [
+        ({"InstanceType": "ml.none.huge"}, "InstanceType"),
+        ({}, "one of InstanceType, InstancePools, ServerlessConfig, got none"),
+        (
+            {
+                "InstanceType": "ml.c6i.large",
+                "InstancePools": [{"InstanceType": "ml.c6i.large", "Priority": 1}],
+            },
+            "got InstanceType and InstancePools",
+        ),
+        ({"InstancePools": [{"InstanceType": "ml.c6i.large", "Priority": 6}]}, "Priority"),
+        ({"InstanceType": "ml.c6i.large", "ModelName": "nobody"}, "Could not find model"),
+    ],
+)
+def test_an_impossible_endpoint_config_is_refused(
+    local_aws: LocalAws, endpoint: str, variant: dict[str, object], problem: str
+) -> None:
+    request: Any = {"VariantName": "primary", "ModelName": endpoint, **variant}
+    with pytest.raises(ClientError, match=problem) as caught:
+        local_aws.sagemaker.create_endpoint_config(
+            EndpointConfigName="impossible", ProductionVariants=[request]
+        )
+    assert caught.value.response["Error"]["Code"] == "ValidationException"

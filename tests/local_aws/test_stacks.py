@@ -1,0 +1,316 @@
+"""CloudFormation of the local AWS: what a stack says is there, is there; what it cannot do fails by name."""
+
+import copy
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App, CfnResource, Stack
+from botocore.exceptions import ClientError
+
+from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
+
+CDK_SECONDS = 120
+
+Template = dict[str, Any]
+
+
+def resource(kind: str, properties: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    """One entry of a template's Resources."""
+    return {"Type": kind, "Properties": properties, **rest}
+
+
+def artifacts_template() -> Template:
+    """A bucket with a policy, a repository, a log group, a role and a project that refers to all of them."""
+    trust = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Action": "sts:AssumeRole",
+                "Principal": {"Service": "codebuild.amazonaws.com"},
+            }
+        ],
+    }
+    tls_only = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Deny",
+                "Principal": "*",
+                "Action": "s3:*",
+                "Resource": {"Fn::GetAtt": ["Bucket", "Arn"]},
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+            }
+        ],
+    }
+    resources = {
+        "Project": resource(
+            "AWS::CodeBuild::Project",
+            {
+                "Source": {"Type": "S3", "Location": "b/k", "BuildSpec": "buildspec.yml"},
+                "Artifacts": {"Type": "NO_ARTIFACTS"},
+                "Environment": {
+                    "Type": "LINUX_CONTAINER",
+                    "Image": "aws/codebuild/standard:7.0",
+                    "ComputeType": "BUILD_GENERAL1_SMALL",
+                    "PrivilegedMode": "false",
+                    "EnvironmentVariables": [{"Name": "MODEL_BUCKET", "Value": {"Ref": "Bucket"}}],
+                },
+                "ServiceRole": {"Fn::GetAtt": ["Role", "Arn"]},
+                "LogsConfig": {"CloudWatchLogs": {"Status": "ENABLED", "GroupName": {"Ref": "Logs"}}},
+                "TimeoutInMinutes": "30",
+            },
+        ),
+        "Bucket": resource(
+            "AWS::S3::Bucket",
+            {
+                "VersioningConfiguration": {"Status": "Enabled"},
+                "PublicAccessBlockConfiguration": {"BlockPublicAcls": True, "BlockPublicPolicy": True},
+            },
+        ),
+        "BucketPolicy": resource(
+            "AWS::S3::BucketPolicy", {"Bucket": {"Ref": "Bucket"}, "PolicyDocument": tls_only}
+        ),
+        "Repository": resource("AWS::ECR::Repository", {"ImageTagMutability": "IMMUTABLE"}),
+        "Role": resource("AWS::IAM::Role", {"AssumeRolePolicyDocument": trust}),
+        "Logs": resource("AWS::Logs::LogGroup", {"RetentionInDays": 30}),
+        "Metadata": resource("AWS::CDK::Metadata", {"Analytics": "v2:deflate64:"}),
+    }
+    outputs = {name: {"Value": {"Ref": name}} for name in ("Bucket", "Project", "Repository", "Logs")} | {
+        "ProjectArn": {"Value": {"Fn::GetAtt": ["Project", "Arn"]}}
+    }
+    return {"Resources": resources, "Outputs": outputs}
+
+
+def endpoint_template(container: Path, name: str, **environment: str) -> Template:
+    """Model, EndpointConfig and Endpoint, written in the order in which they must not be created."""
+    resources = {
+        "Endpoint": resource(
+            "AWS::SageMaker::Endpoint",
+            {"EndpointName": name, "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]}},
+        ),
+        "Config": resource(
+            "AWS::SageMaker::EndpointConfig",
+            {
+                "ProductionVariants": [
+                    {
+                        "VariantName": "primary",
+                        "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+                        "InitialInstanceCount": "1",
+                        "InitialVariantWeight": 1,
+                        "InstancePools": [{"InstanceType": "ml.g6.xlarge", "Priority": "1"}],
+                        "RoutingConfig": {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"},
+                        "InferenceAmiVersion": "al2023-ami-sagemaker-inference-gpu-4-1",
+                    }
+                ]
+            },
+        ),
+        "Model": resource(
+            "AWS::SageMaker::Model",
+            {
+                "ExecutionRoleArn": "arn:aws:iam::000000000000:role/hosting",
+                "EnableNetworkIsolation": "true",
+                "PrimaryContainer": {
+                    "Image": "adapter",
+                    "ModelDataUrl": f"s3://{MODEL_BUCKET}/{MODEL_ARCHIVE}",
+                    "Environment": {"PYTHONPATH": str(container), **environment},
+                },
+            },
+            DependsOn=["Marker"],
+        ),
+        "Marker": resource("AWS::CDK::Metadata", {}),
+    }
+    return {"Resources": resources}
+
+
+def deploy(aws: LocalAws, name: str, template: Template) -> None:
+    """Create a stack and wait for it."""
+    aws.cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
+    aws.cloudformation.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+
+
+def destroy(aws: LocalAws, name: str) -> None:
+    """Delete a stack and wait until it is gone."""
+    aws.cloudformation.delete_stack(StackName=name)
+    aws.cloudformation.get_waiter("stack_delete_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+
+
+def status_when_settled(aws: LocalAws, name: str) -> str:
+    """The stack's status when nothing is in progress."""
+    while True:
+        status: str = aws.cloudformation.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
+        if not status.endswith("_IN_PROGRESS"):
+            return status
+
+
+def reasons(aws: LocalAws, name: str) -> dict[str, str]:
+    """Why which resource failed."""
+    events = aws.cloudformation.describe_stack_events(StackName=name)["StackEvents"]
+    return {
+        event["LogicalResourceId"]: event.get("ResourceStatusReason", "")
+        for event in events
+        if event["ResourceStatus"].endswith("_FAILED")
+    }
+
+
+def test_a_stack_makes_what_it_says_and_deletes_it(local_aws: LocalAws) -> None:
+    deploy(local_aws, "artifacts", artifacts_template())
+    (stack,) = local_aws.cloudformation.describe_stacks(StackName="artifacts")["Stacks"]
+    made = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    bucket = made["Bucket"]
+    assert local_aws.s3.get_bucket_versioning(Bucket=bucket)["Status"] == "Enabled"
+    blocked = local_aws.s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    assert blocked["BlockPublicAcls"] is True
+    assert blocked["RestrictPublicBuckets"] is False
+    assert "SecureTransport" in local_aws.s3.get_bucket_policy(Bucket=bucket)["Policy"]
+    (project,) = local_aws.codebuild.batch_get_projects(names=[made["Project"]])["projects"]
+    assert project["arn"] == made["ProjectArn"]
+    assert project["environment"]["privilegedMode"] is False
+    assert project["environment"]["environmentVariables"] == [{"name": "MODEL_BUCKET", "value": bucket}]
+    assert project["source"]["buildspec"] == "buildspec.yml"
+    assert project["timeoutInMinutes"] == 30
+    assert project["logsConfig"]["cloudWatchLogs"]["groupName"] == made["Logs"]
+    listed = local_aws.cloudformation.describe_stack_resources(StackName="artifacts")["StackResources"]
+    assert {one["LogicalResourceId"] for one in listed} == set(artifacts_template()["Resources"])
+
+    destroy(local_aws, "artifacts")
+    assert bucket not in {one["Name"] for one in local_aws.s3.list_buckets()["Buckets"]}
+    assert made["Project"] not in local_aws.codebuild.list_projects()["projects"]
+
+
+def test_an_unknown_type_fails_by_name(local_aws: LocalAws) -> None:
+    template = artifacts_template()
+    template["Resources"]["Alien"] = resource("AWS::Alien::Thing", {})
+    template["Resources"]["Custom"] = resource("Custom::Thing", {"ServiceToken": "arn:x"})
+    template["Resources"]["Nested"] = resource("AWS::CloudFormation::Stack", {"TemplateURL": "https://x"})
+    unknown = "['AWS::Alien::Thing', 'AWS::CloudFormation::Stack', 'Custom::Thing']"
+    with pytest.raises(ClientError, match=re.escape(f"Unrecognized resource types: {unknown}")):
+        local_aws.cloudformation.create_stack(StackName="alien", TemplateBody=json.dumps(template))
+    with pytest.raises(ClientError, match="does not exist"):
+        local_aws.cloudformation.describe_stacks(StackName="alien")
+
+
+def test_an_unknown_property_of_our_types_fails_and_is_rolled_back(local_aws: LocalAws) -> None:
+    template = artifacts_template()
+    template["Resources"]["Project"]["Properties"]["Fleets"] = "many"
+    local_aws.cloudformation.create_stack(StackName="rolled-back", TemplateBody=json.dumps(template))
+    assert status_when_settled(local_aws, "rolled-back") == "ROLLBACK_COMPLETE"
+    assert "the property Fleets is not supported" in reasons(local_aws, "rolled-back")["Project"]
+    assert not [one["Name"] for one in local_aws.s3.list_buckets()["Buckets"] if "rolled-back" in one["Name"]]
+    destroy(local_aws, "rolled-back")
+
+
+def test_a_bucket_that_is_not_empty_stops_the_deletion_and_loses_nothing(local_aws: LocalAws) -> None:
+    template = {"Resources": {"Bucket": artifacts_template()["Resources"]["Bucket"]}}
+    deploy(local_aws, "filled", template)
+    (bucket,) = local_aws.cloudformation.describe_stack_resources(StackName="filled")["StackResources"]
+    name = bucket["PhysicalResourceId"]
+    version = local_aws.s3.put_object(Bucket=name, Key="kept", Body=b"x")["VersionId"]
+    local_aws.cloudformation.delete_stack(StackName="filled")
+    assert status_when_settled(local_aws, "filled") == "DELETE_FAILED"
+    assert "not empty" in reasons(local_aws, "filled")["Bucket"]
+    local_aws.s3.delete_object(Bucket=name, Key="kept", VersionId=version)
+    destroy(local_aws, "filled")
+
+
+@pytest.mark.parametrize("empty_on_delete", [True, False])
+def test_a_repository_goes_with_its_images_only_where_the_template_says_so(
+    local_aws: LocalAws, empty_on_delete: bool
+) -> None:
+    name = f"images-{empty_on_delete}".lower()
+    properties = {"RepositoryName": name, "EmptyOnDelete": empty_on_delete}
+    deploy(local_aws, name, {"Resources": {"Images": resource("AWS::ECR::Repository", properties)}})
+    manifest = {"schemaVersion": 2, "mediaType": "application/vnd.docker.distribution.manifest.v2+json"}
+    local_aws.ecr.put_image(repositoryName=name, imageManifest=json.dumps(manifest), imageTag="one")
+    if empty_on_delete:
+        destroy(local_aws, name)
+        return
+    local_aws.cloudformation.delete_stack(StackName=name)
+    assert status_when_settled(local_aws, name) == "DELETE_FAILED"
+    assert "still contains images" in reasons(local_aws, name)["Images"]
+
+
+def test_a_retained_resource_outlives_its_stack(local_aws: LocalAws) -> None:
+    logs = resource("AWS::Logs::LogGroup", {"LogGroupName": "kept-lines"}, DeletionPolicy="Retain")
+    deploy(local_aws, "retaining", {"Resources": {"Logs": logs}})
+    destroy(local_aws, "retaining")
+    groups = local_aws.logs.describe_log_groups(logGroupNamePrefix="kept-lines")["logGroups"]
+    assert len(groups) == 1
+
+
+def test_an_endpoint_stack_is_complete_when_the_endpoint_is_in_service(
+    local_aws: LocalAws, container: Path
+) -> None:
+    template = endpoint_template(container, "stacked")
+    deploy(local_aws, "endpoint", template)
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="stacked")
+    assert described["EndpointStatus"] == "InService"
+    first_config = described["EndpointConfigName"]
+
+    changed = copy.deepcopy(template)
+    changed["Resources"]["Model"]["Properties"]["PrimaryContainer"]["Environment"]["CHANGED"] = "yes"
+    local_aws.cloudformation.update_stack(StackName="endpoint", TemplateBody=json.dumps(changed))
+    local_aws.cloudformation.get_waiter("stack_update_complete").wait(
+        StackName="endpoint", WaiterConfig={"Delay": 1}
+    )
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="stacked")
+    assert described["EndpointStatus"] == "InService"
+    second_config = described["EndpointConfigName"]
+    assert second_config != first_config
+    configs = local_aws.sagemaker.list_endpoint_configs()["EndpointConfigs"]
+    names = {one["EndpointConfigName"] for one in configs}
+    assert second_config in names
+    assert first_config not in names
+    with pytest.raises(ClientError, match="No updates are to be performed"):
+        local_aws.cloudformation.update_stack(StackName="endpoint", TemplateBody=json.dumps(changed))
+
+    destroy(local_aws, "endpoint")
+    with pytest.raises(ClientError, match="Could not find endpoint"):
+        local_aws.sagemaker.describe_endpoint(EndpointName="stacked")
+
+
+def test_a_failed_endpoint_fails_its_stack_with_the_containers_reason(
+    local_aws: LocalAws, container: Path
+) -> None:
+    template = endpoint_template(container, "failing", REFUSE="bad weights")
+    local_aws.cloudformation.create_stack(StackName="failing", TemplateBody=json.dumps(template))
+    assert status_when_settled(local_aws, "failing") == "ROLLBACK_COMPLETE"
+    assert "cannot start: bad weights" in reasons(local_aws, "failing")["Endpoint"]
+    with pytest.raises(ClientError, match="Could not find endpoint"):
+        local_aws.sagemaker.describe_endpoint(EndpointName="failing")
+
+
+def test_the_cdk_bootstraps_deploys_and_destroys(local_aws: LocalAws, tmp_path: Path) -> None:
+    app = App(outdir=str(tmp_path / "out"))
+    stack = Stack(app, "Toy")
+    for name, one in artifacts_template()["Resources"].items():
+        CfnResource(stack, name, type=one["Type"], properties=one["Properties"]).override_logical_id(name)
+    app.synth()
+
+    def cdk(*arguments: str) -> str:
+        done = subprocess.run(
+            ["cdk", *arguments],
+            cwd=tmp_path,
+            env=local_aws.environment | {"CDK_DISABLE_CLI_TELEMETRY": "1", "CI": "1"},
+            timeout=CDK_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    cdk("bootstrap", f"aws://{local_aws.account}/{local_aws.region}", "--app", "")
+    cdk("deploy", "Toy", "--app", "out", "--require-approval", "never")
+    (deployed,) = local_aws.cloudformation.describe_stacks(StackName="Toy")["Stacks"]
+    assert deployed["StackStatus"] == "CREATE_COMPLETE"
+    assert "no changes" in cdk("deploy", "Toy", "--app", "out", "--require-approval", "never")
+    cdk("destroy", "Toy", "--app", "out", "--force")
+    with pytest.raises(ClientError, match="does not exist"):
+        local_aws.cloudformation.describe_stacks(StackName="Toy")

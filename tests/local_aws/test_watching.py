@@ -1,0 +1,143 @@
+"""Alarms, topics and scaling on the local AWS: there when a stack says so, gone with it, without effect."""
+
+import json
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.local_aws.test_stacks import deploy, destroy, reasons, resource, status_when_settled
+from tests.support.local_aws import LocalAws
+
+TARGET_ID = {"Ref": "Target"}
+
+
+def watching_template() -> dict[str, Any]:
+    """What watches and scales an endpoint, in an order in which it cannot be made."""
+    metric = {"Namespace": "AWS/SageMaker", "MetricName": "Invocations", "Dimensions": []}
+    step = {"MetricIntervalLowerBound": "0", "ScalingAdjustment": "1"}
+    resources = {
+        "Share": resource(
+            "AWS::CloudWatch::Alarm",
+            {
+                "AlarmName": "watched-share",
+                "AlarmActions": [{"Ref": "Topic"}],
+                "ComparisonOperator": "GreaterThanThreshold",
+                "EvaluationPeriods": "5",
+                "Metrics": [
+                    {"Id": "share", "Expression": "100 * failed", "ReturnData": True},
+                    {
+                        "Id": "failed",
+                        "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"},
+                        "ReturnData": False,
+                    },
+                ],
+                "Threshold": 1.5,
+            },
+        ),
+        "Queue": resource(
+            "AWS::CloudWatch::Alarm",
+            {
+                **metric,
+                "AlarmActions": [{"Ref": "Policy"}],
+                "ComparisonOperator": "GreaterThanThreshold",
+                "EvaluationPeriods": 1,
+                "Period": 60,
+                "Statistic": "Maximum",
+                "Threshold": 0,
+            },
+        ),
+        "Policy": resource(
+            "AWS::ApplicationAutoScaling::ScalingPolicy",
+            {
+                "PolicyName": "watched",
+                "PolicyType": "StepScaling",
+                "ScalingTargetId": TARGET_ID,
+                "StepScalingPolicyConfiguration": {
+                    "AdjustmentType": "ChangeInCapacity",
+                    "StepAdjustments": [step],
+                },
+            },
+        ),
+        "Target": resource(
+            "AWS::ApplicationAutoScaling::ScalableTarget",
+            {
+                "MaxCapacity": 4,
+                "MinCapacity": 0,
+                "ResourceId": "endpoint/watched/variant/AllTraffic",
+                "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+                "ServiceNamespace": "sagemaker",
+            },
+        ),
+        "TopicPolicy": resource(
+            "AWS::SNS::TopicPolicy",
+            {
+                "PolicyDocument": {"Version": "2012-10-17", "Statement": []},
+                "Topics": [{"Ref": "Topic"}],
+            },
+        ),
+        "Topic": resource("AWS::SNS::Topic", {}),
+        "Dashboard": resource(
+            "AWS::CloudWatch::Dashboard", {"DashboardName": "watched", "DashboardBody": '{"widgets": []}'}
+        ),
+    }
+    outputs = {"Arn": {"Value": {"Fn::GetAtt": ["Share", "Arn"]}}, "Topic": {"Value": {"Ref": "Topic"}}}
+    return {"Resources": resources, "Outputs": outputs}
+
+
+def client(aws: LocalAws, service: str) -> Any:
+    create: Any = boto3.Session("local", "local", region_name=aws.region).client
+    return create(service, endpoint_url=aws.endpoint_url)
+
+
+def test_what_watches_an_endpoint_is_there_and_goes_with_its_stack(local_aws: LocalAws) -> None:
+    deploy(local_aws, "watching", watching_template())
+    (stack,) = local_aws.cloudformation.describe_stacks(StackName="watching")["Stacks"]
+    made = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    cloudwatch, scaling = client(local_aws, "cloudwatch"), client(local_aws, "application-autoscaling")
+    (share,) = cloudwatch.describe_alarms(AlarmNames=["watched-share"])["MetricAlarms"]
+    assert share["AlarmArn"] == made["Arn"]
+    assert share["AlarmActions"] == [made["Topic"]]
+    assert (share["EvaluationPeriods"], share["Threshold"]) == (5, 1.5)
+    assert {query["Id"] for query in share["Metrics"]} == {"failed", "share"}
+    assert share["StateValue"] in {"OK", "INSUFFICIENT_DATA"}
+    assert [board["DashboardName"] for board in cloudwatch.list_dashboards()["DashboardEntries"]] == [
+        "watched"
+    ]
+    (target,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (0, 4)
+    (policy,) = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+    (queue,) = [alarm for alarm in cloudwatch.describe_alarms()["MetricAlarms"] if alarm != share]
+    assert queue["AlarmActions"] == [policy["PolicyARN"]]
+    attributes = client(local_aws, "sns").get_topic_attributes(TopicArn=made["Topic"])["Attributes"]
+    assert json.loads(attributes["Policy"])["Statement"] == []
+
+    changed = watching_template()
+    changed["Resources"]["Share"]["Properties"]["Threshold"] = 2
+    changed["Resources"]["Target"]["Properties"]["MaxCapacity"] = 6
+    local_aws.cloudformation.update_stack(StackName="watching", TemplateBody=json.dumps(changed))
+    assert status_when_settled(local_aws, "watching") == "UPDATE_COMPLETE"
+    (share,) = cloudwatch.describe_alarms(AlarmNames=["watched-share"])["MetricAlarms"]
+    assert share["Threshold"] == 2
+    (target,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    assert target["MaxCapacity"] == 6
+
+    destroy(local_aws, "watching")
+    assert not cloudwatch.describe_alarms()["MetricAlarms"]
+    assert not scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+    with pytest.raises(ClientError, match="NotFound"):
+        client(local_aws, "sns").get_topic_attributes(TopicArn=made["Topic"])
+
+
+def test_an_alarm_that_aws_would_refuse_fails(local_aws: LocalAws) -> None:
+    template = watching_template()
+    template["Resources"] = {"Share": template["Resources"]["Queue"]}
+    del template["Outputs"]
+    properties = template["Resources"]["Share"]["Properties"]
+    del properties["AlarmActions"]
+    properties["ComparisonOperator"] = "Differs"
+    local_aws.cloudformation.create_stack(StackName="refused", TemplateBody=json.dumps(template))
+    assert status_when_settled(local_aws, "refused") == "ROLLBACK_COMPLETE"
+    assert "'Differs' is not one of" in reasons(local_aws, "refused")["Share"]
+    destroy(local_aws, "refused")

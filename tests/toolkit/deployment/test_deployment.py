@@ -1,0 +1,418 @@
+"""Deploying the endpoint and going back, against recorded replies of AWS and a stand-in for the CDK's CLI.
+
+What SageMaker and CloudFormation do in an update is not seen here: their replies are what their API allows.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from semif.aws.clients import Aws
+from semif.cli import main
+from semif.deployment.endpoint_watch import Look
+from semif.deployment.rollback import deployed_lock, find_rollback
+from semif.deployment.stages import deploy_endpoint, destroy, roll_back
+from semif.environment.environment import load_environment
+from semif.errors import ProblemsError, SemifError
+from semif.lock.lock_file import TEMPLATE_METADATA, Lock, lock_path, read_lock, write_lock
+from semif.project.root import PROJECT_VARIABLE, project_root
+from semif.target.target import Target
+from tests.support.recorded import Recorded, Reply
+
+EXAMPLE = json.loads((Path(__file__).parents[2] / "infra" / "locks" / "demo.json").read_bytes())
+ARN = "arn:aws:sagemaker:eu-central-1:111122223333:endpoint/semif-demo"
+
+
+def lock_of(digit: str) -> Lock:
+    """A lock of the demo environment whose image has a digest of this digit."""
+    content = {key: value for key, value in EXAMPLE.items() if key != "example"}
+    uri = content["image"]["uri"].partition("@")[0] + "@sha256:" + digit * 64
+    return Lock.model_validate(content | {"image": content["image"] | {"uri": uri}})
+
+
+OLD, NEW = lock_of("1"), lock_of("2")
+
+
+@pytest.fixture(scope="module")
+def account() -> Recorded:
+    """One for all tests here: its clients take a second to make."""
+    return Recorded("cloudformation", "sagemaker", "sagemaker_runtime", "logs", "sts", "s3")
+
+
+@pytest.fixture
+def target(account: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
+    """The demo environment, whose lock is NEW, in a project of its own and an account that is recorded."""
+    for folder in ("environments", "models"):
+        shutil.copytree(project_root() / folder, tmp_path / folder)
+    monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
+    account.clear()
+    path = lock_path("demo")
+    write_lock(path, NEW)
+    return Target(
+        tmp_path, load_environment("demo"), account.aws, NEW.account, path, local=False, poll_seconds=0
+    )
+
+
+def cdk(target: Target, script: str) -> None:
+    """Have the CDK's CLI be this shell script."""
+    path = target.root / "node_modules" / ".bin" / "cdk"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def endpoint(status: str, config: str = "config-new", **more: Any) -> Reply:
+    times = {"CreationTime": 0, "LastModifiedTime": 0}
+    told = {"EndpointName": "semif-demo", "EndpointArn": ARN, "EndpointConfigName": config}
+    return {**told, **times, "EndpointStatus": status, **more}
+
+
+def fleet(current: int, desired: int, *stages: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "VariantName": "AllTraffic",
+            "CurrentInstanceCount": current,
+            "DesiredInstanceCount": desired,
+            "VariantStatus": [{"Status": stage} for stage in stages],
+        }
+    ]
+
+
+def tell_stack(
+    account: Recorded, deployed: Lock | None, *, config: str = "config-new", status: str = "UPDATE_COMPLETE"
+) -> None:
+    """The Endpoint stack: with which lock it was deployed before, and which configuration it has after."""
+    cloudformation = account.aws.cloudformation
+    if deployed is None:
+        missing = ("ValidationError", "Stack with id Semif-demo-Endpoint does not exist")
+        account.tell(cloudformation, "describe_stacks", missing)
+    else:
+        stack = {"StackName": "Semif-demo-Endpoint", "CreationTime": 0, "StackStatus": status}
+        account.tell(cloudformation, "describe_stacks", {"Stacks": [stack]})
+        template = {"Resources": {}, "Metadata": {TEMPLATE_METADATA: deployed.content()}}
+        account.tell(cloudformation, "get_template", {"TemplateBody": json.dumps(template)})
+    resource = {
+        "LogicalResourceId": "EndpointConfig1A2B",
+        "PhysicalResourceId": f"arn:aws:sagemaker:eu-central-1:111122223333:endpoint-config/{config.lower()}",
+        "ResourceType": "AWS::SageMaker::EndpointConfig",
+        "LastUpdatedTimestamp": 0,
+        "ResourceStatus": "UPDATE_COMPLETE",
+    }
+    account.tell(cloudformation, "list_stack_resources", {"StackResourceSummaries": [resource]})
+
+
+def tell_endpoint(account: Recorded, lock: Lock, *looks: Reply, before: Lock | None = None) -> None:
+    """What each look at the endpoint finds, the last one from then on.
+
+    It runs the image of `before` at the first look, where there is one, and that of `lock` from then on.
+    """
+    sagemaker = account.aws.sagemaker
+    account.tell(sagemaker, "describe_endpoint", *looks)
+    config = {"EndpointConfigName": "c", "EndpointConfigArn": "a" * 20, "CreationTime": 0}
+    variant = {"VariantName": "AllTraffic", "ModelName": "model", "InstanceType": "ml.c6i.large"}
+    account.tell(sagemaker, "describe_endpoint_config", config | {"ProductionVariants": [variant]})
+    model = {"ModelName": "model", "ModelArn": "a" * 20, "CreationTime": 0}
+    served = [before, lock] if before is not None else [lock]
+    containers = [{"Image": one.image_uri, "ModelDataUrl": one.model.address} for one in served]
+    account.tell(sagemaker, "describe_model", *(model | {"PrimaryContainer": one} for one in containers))
+
+
+def tell_log(account: Recorded, *streams: tuple[str, int]) -> None:
+    """The log's streams by name and creation in milliseconds; one of them holds two lines."""
+    told = [{"logStreamName": name, "creationTime": created} for name, created in streams]
+    account.tell(account.aws.logs, "describe_log_streams", {"logStreams": told})
+    lines = ["loading", "semif_adapter: cannot start: no model in /opt/ml/model\n"]
+    events = [{"timestamp": 1, "message": line, "ingestionTime": 1} for line in lines]
+    account.tell(account.aws.logs, "get_log_events", {"events": events})
+
+
+FAR = 10**14
+"""Milliseconds: later than any deployment here begins."""
+
+
+def test_a_deployment_tells_how_the_endpoint_is_and_keeps_the_lock_before(
+    account: Recorded, target: Target
+) -> None:
+    pending = {"EndpointConfigName": "config-new", "ProductionVariants": fleet(0, 2, "Creating")}
+    looks = [
+        endpoint("InService", "config-old", ProductionVariants=fleet(2, 2)),
+        endpoint("Updating", "config-old", ProductionVariants=fleet(2, 2), PendingDeploymentSummary=pending),
+        endpoint("Updating", ProductionVariants=fleet(2, 2, "Baking")),
+        endpoint("InService", ProductionVariants=fleet(2, 2)),
+    ]
+    tell_stack(account, OLD)
+    tell_endpoint(account, NEW, looks[0], *looks, before=OLD)
+    # The CLI ends when the endpoint has been seen in service again.
+    os.mkfifo(target.root / "seen")
+    cdk(target, "read _ <seen; echo deployed")
+    seen: list[str] = []
+    lines: list[str] = []
+
+    def look(found: Look) -> None:
+        seen.append(found.summary)
+        if len(seen) == len(looks):
+            (target.root / "seen").write_text("\n")
+
+    assert deploy_endpoint(target, lines.append, look) == NEW
+    assert seen[:4] == [
+        "InService, 2 of 2 instances",
+        "Updating, 0 of 2 instances, Creating",
+        "Updating, 2 of 2 instances, Baking",
+        "InService, 2 of 2 instances",
+    ]
+    assert lines == ["deployed"]
+    assert read_lock(target.previous_lock_path) == OLD
+    assert read_lock(target.lock_path) == NEW
+
+
+def test_a_first_deployment_has_nothing_to_go_back_to(account: Recorded, target: Target) -> None:
+    write_lock(target.previous_lock_path, OLD)  # of a deployment that was destroyed since
+    tell_stack(account, None)
+    missing = ("ValidationException", "Could not find endpoint")
+    tell_endpoint(account, NEW, missing, missing, endpoint("InService"))
+    cdk(target, "exit 0")
+    deploy_endpoint(target, lambda _: None)
+    assert not target.previous_lock_path.exists()
+
+
+def test_a_deployment_of_the_same_pins_keeps_the_lock_before_them(account: Recorded, target: Target) -> None:
+    write_lock(target.previous_lock_path, OLD)
+    tell_stack(account, NEW)
+    tell_endpoint(account, NEW, endpoint("InService"))
+    cdk(target, "exit 0")
+    deploy_endpoint(target, lambda _: None)
+    assert read_lock(target.previous_lock_path) == OLD
+
+
+def test_another_model_alone_is_another_deployment(account: Recorded, target: Target) -> None:
+    model = NEW.model.model_copy(update={"s3_uri": NEW.model.address.replace("/models/", "/older/")})
+    before = NEW.model_copy(update={"model": model})
+    tell_stack(account, before)
+    tell_endpoint(account, NEW, endpoint("InService"), before=before)
+    cdk(target, "exit 0")
+    deploy_endpoint(target, lambda _: None)
+    assert read_lock(target.previous_lock_path) == before
+
+
+def test_an_update_that_sagemaker_rolled_back_is_no_success(account: Recorded, target: Target) -> None:
+    """In service, on the right pins even, CloudFormation content: only the configuration tells."""
+    tell_stack(account, OLD)
+    tell_endpoint(account, NEW, endpoint("InService", "config-old"), before=OLD)
+    tell_log(account)
+    cdk(target, "exit 0")
+    with pytest.raises(SemifError, match="runs the configuration config-old, its stack has config-new"):
+        deploy_endpoint(target, lambda _: None)
+    assert read_lock(target.previous_lock_path) == OLD, "the stack does not know it any more"
+
+    # What never came into service is nothing to go back to: OLD stays.
+    tell_stack(account, NEW)
+    tell_endpoint(account, lock_of("3"), endpoint("InService"), before=OLD)
+    write_lock(target.lock_path, lock_of("3"))
+    deploy_endpoint(target, lambda _: None)
+    assert read_lock(target.previous_lock_path) == OLD
+
+
+def test_a_failure_reason_is_no_success(account: Recorded, target: Target) -> None:
+    tell_log(account)
+    cdk(target, "exit 0")
+    tell_stack(account, OLD, config="config-old")
+    tell_endpoint(account, OLD, endpoint("InService", "config-old", FailureReason="no capacity"))
+    with pytest.raises(SemifError) as caught:
+        deploy_endpoint(target, lambda _: None)
+    assert "SageMaker says: no capacity" in str(caught.value)
+    assert "it runs the image" in str(caught.value)
+
+
+def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
+    account: Recorded, target: Target
+) -> None:
+    reason = "The primary container did not pass the ping health check."
+    tell_stack(account, OLD)
+    tell_endpoint(
+        account,
+        OLD,
+        endpoint("InService", "config-old", FailureReason="of an earlier day"),
+        endpoint("InService", "config-old", FailureReason="of an earlier day"),
+        endpoint("Updating", "config-old"),
+        endpoint("RollingBack", "config-old", FailureReason=reason),
+        endpoint("InService", "config-old", FailureReason=reason),
+    )
+    tell_log(
+        account, ("AllTraffic/i-old", 1), ("AllTraffic/i-new", FAR), ("AllTraffic/i-new/data-log", FAR + 1)
+    )
+    os.mkfifo(target.root / "seen")
+    cdk(target, "read _ <seen; echo UPDATE_FAILED; exit 1")
+    seen: list[str] = []
+
+    def look(found: Look) -> None:
+        seen.append(found.status)
+        if len(seen) == 4:
+            (target.root / "seen").write_text("\n")
+
+    with pytest.raises(SemifError) as caught:
+        deploy_endpoint(target, lambda _: None, look)
+    assert str(caught.value).splitlines() == [
+        "cdk deploy Semif-demo-Endpoint failed with status 1",
+        "  UPDATE_FAILED",
+        f"SageMaker says: {reason}",
+        "the last lines of the container AllTraffic/i-new:",
+        "  loading",
+        "  semif_adapter: cannot start: no model in /opt/ml/model",
+    ]
+
+
+def test_a_failure_before_the_endpoint_is_touched_tells_no_old_tales(
+    account: Recorded, target: Target
+) -> None:
+    tell_stack(account, OLD)
+    tell_endpoint(account, OLD, endpoint("InService", "config-old", FailureReason="of an earlier day"))
+    tell_log(account, ("AllTraffic/i-old", 1))
+    cdk(target, "echo no synthesis; exit 1")
+    with pytest.raises(SemifError) as caught:
+        deploy_endpoint(target, lambda _: None)
+    assert str(caught.value).splitlines()[1:] == ["  no synthesis"]
+
+
+def test_what_may_not_be_read_hides_no_failure(account: Recorded, target: Target) -> None:
+    tell_stack(account, OLD)
+    tell_endpoint(account, OLD, endpoint("InService", "config-old"))
+    account.tell(account.aws.logs, "describe_log_streams", ("AccessDeniedException", "not you"))
+    cdk(target, "echo UPDATE_FAILED; exit 1")
+    with pytest.raises(SemifError) as caught:
+        deploy_endpoint(target, lambda _: None)
+    unseen = (
+        "the endpoint or its log could not be looked at: the AWS credentials do not allow DescribeLogStreams"
+    )
+    assert str(caught.value).splitlines()[1:] == ["  UPDATE_FAILED", f"{unseen}: not you"]
+
+
+def test_what_is_deployed_is_known_from_the_stack(account: Recorded, target: Target) -> None:
+    tell_stack(account, OLD)
+    assert deployed_lock(target) == OLD
+    tell_stack(account, OLD, status="ROLLBACK_COMPLETE")  # its creation failed: that template runs nowhere
+    assert deployed_lock(target) is None
+    tell_stack(account, OLD)
+    for template in ({}, {"Metadata": {TEMPLATE_METADATA: {"schema": 9}}}):
+        account.tell(account.aws.cloudformation, "get_template", {"TemplateBody": json.dumps(template)})
+        assert deployed_lock(target) is None
+    tell_stack(account, None)
+    with pytest.raises(SemifError, match="run `semif deploy demo`"):
+        find_rollback(target)
+
+
+def test_a_rollback_goes_to_the_lock_before_and_the_next_one_forward_again(
+    account: Recorded, target: Target
+) -> None:
+    write_lock(target.previous_lock_path, OLD)
+    cdk(target, "exit 0")
+    for deployed, wanted in ((NEW, OLD), (OLD, NEW)):
+        tell_stack(account, deployed)
+        tell_endpoint(account, wanted, endpoint("InService"), before=deployed)
+        assert find_rollback(target) == (deployed, wanted)
+        assert roll_back(target, wanted, lambda _: None) == wanted
+        assert read_lock(target.lock_path) == wanted
+        assert read_lock(target.previous_lock_path) == deployed
+
+
+def test_a_rollback_that_fails_leaves_the_lock_as_it_was(account: Recorded, target: Target) -> None:
+    tell_stack(account, NEW)
+    tell_endpoint(account, NEW, endpoint("InService"))
+    tell_log(account)
+    cdk(target, "exit 1")
+    with pytest.raises(SemifError, match="failed with status 1"):
+        roll_back(target, OLD, lambda _: None)
+    assert read_lock(target.lock_path) == NEW
+
+
+def test_without_a_lock_before_there_is_no_way_back(account: Recorded, target: Target) -> None:
+    tell_stack(account, NEW)
+    with pytest.raises(
+        SemifError, match=r"there is no .*demo\.previous\.lock\.json: this checkout has seen no"
+    ):
+        find_rollback(target)
+
+
+def test_a_lock_that_is_not_deployed_is_put_back_to_the_one_that_is(
+    account: Recorded, target: Target
+) -> None:
+    write_lock(target.previous_lock_path, lock_of("0"))
+    tell_stack(account, OLD)
+    assert find_rollback(target) == (OLD, OLD)
+    target.lock_path.write_text("<<<<<<< HEAD\n")
+    assert find_rollback(target) == (OLD, OLD)
+
+
+def test_an_environment_that_fits_the_lock_before_no_more_must_go_back_too(
+    account: Recorded, target: Target
+) -> None:
+    model = OLD.model.model_copy(update={"preset": "gemma-270m"})
+    write_lock(target.previous_lock_path, OLD.model_copy(update={"model": model}))
+    tell_stack(account, NEW)
+    with pytest.raises(ProblemsError) as caught:
+        find_rollback(target)
+    assert "model.preset is 'gemma-270m'" in caught.value.problems[0]
+    assert "put the environment's file and its preset back first" in caught.value.problems[-1]
+
+
+def test_the_command_says_what_changes_and_asks(
+    account: Recorded, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Aws, "from_profile", lambda **_: account.aws)
+    account.tell(account.aws.sts, "get_caller_identity", {"Account": NEW.account})
+    write_lock(target.previous_lock_path, OLD)
+    tell_stack(account, NEW)
+    tell_endpoint(account, OLD, endpoint("InService"))
+    cdk(target, "touch deployed")
+    asked = CliRunner().invoke(main, ["rollback", "demo"], input="n\n")
+    assert asked.exit_code == 1
+    assert f"image  {NEW.image_uri}\n    to {OLD.image_uri}\n" in asked.stderr
+    assert f"model  {NEW.model.address} stays\n" in asked.stderr
+    assert "Go back with semif-demo in account 111122223333, eu-central-1?" in asked.stderr
+    assert read_lock(target.lock_path) == NEW
+    assert not (target.root / "deployed").exists()
+
+    tell_stack(account, OLD)
+    back = CliRunner().invoke(main, ["rollback", "demo", "--yes", "--json"])
+    assert back.exit_code == 0, back.stderr
+    assert json.loads(back.stdout)["from"] == json.loads(back.stdout)["to"]
+    assert "the lock on disk is not what is deployed; it is put back" in back.stderr
+    assert read_lock(target.lock_path) == OLD
+    assert not (target.root / "deployed").exists()
+
+
+def test_a_bucket_that_got_answers_while_its_endpoint_went_is_emptied_again(
+    account: Recorded, target: Target
+) -> None:
+    name = "Semif-demo-Endpoint"
+    stack = {"StackName": name, "StackId": "arn", "CreationTime": 0}
+    outputs = [{"OutputKey": "BucketName", "OutputValue": "answered"}]
+    failed = {
+        "EventId": "1",
+        "StackName": name,
+        "StackId": "arn",
+        "Timestamp": 0,
+        "LogicalResourceId": "Bucket",
+        "ResourceStatus": "DELETE_FAILED",
+        "ResourceStatusReason": "The bucket you tried to delete is not empty. You must delete all versions.",
+    }
+    aws = account.aws
+    account.tell(
+        aws.cloudformation,
+        "describe_stacks",
+        {"Stacks": [stack | {"StackStatus": "CREATE_COMPLETE", "Outputs": outputs}]},
+        {"Stacks": [stack | {"StackStatus": "DELETE_FAILED"}]},
+        ("ValidationError", "Stack with id arn does not exist"),
+    )
+    account.tell(aws.cloudformation, "delete_stack", {})
+    account.tell(aws.cloudformation, "describe_stack_events", {"StackEvents": [failed]})
+    answer = {"Versions": [{"Key": "answers/j/1", "VersionId": "null"}]}
+    account.tell(aws.s3, "list_object_versions", {}, answer, {})
+    account.tell(aws.s3, "delete_objects", {})
+    assert destroy(target, lambda _: None) == [name]
+    assert account.asked.count("DeleteStack") == 2
+    assert account.asked.count("DeleteObjects") == 1

@@ -1,0 +1,128 @@
+"""How many instances: the arithmetic against a simulated queue, and the command's sources of the rate."""
+
+import json
+import random
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from semif.cli import main
+from semif.deployment.capacity import MAX_BUSY, Load, size
+from semif.errors import SemifError
+from tests.support.running import running
+
+
+def test_the_wait_is_that_of_a_queue_with_random_arrivals_and_equal_requests() -> None:
+    found = size(Load(20, 100), tokens_per_second=3000, deadline_seconds=55)
+    assert (found.instances, round(found.busy, 3)) == (1, 0.667)
+    dice, clock, free, waits = random.Random(4711), 0.0, 0.0, 0.0
+    requests = 200_000
+    for _ in range(requests):
+        clock += dice.expovariate(20)
+        waits += max(0.0, free - clock)
+        free = max(free, clock) + found.service_seconds
+    assert waits / requests == pytest.approx(found.queue_seconds, rel=0.05)
+    assert found.in_flight == pytest.approx(20 * found.seconds)  # Little
+
+
+def test_questions_share_what_is_cached() -> None:
+    load = Load(1, 500, questions=8, cached_share=0.75)
+    assert load.computed_tokens == 1000
+    assert size(load, tokens_per_second=1000, deadline_seconds=55).service_seconds == 1
+
+
+@given(
+    st.floats(0.01, 1e4),
+    st.integers(1, 100_000),
+    st.floats(10, 1e5),
+    st.floats(1, 3600),
+)
+def test_the_fewest_instances_that_are_not_too_busy_and_answer_in_time(
+    rps: float, tokens: int, rate: float, deadline: float
+) -> None:
+    service = tokens / rate
+    if service >= deadline:
+        with pytest.raises(SemifError, match="no number of instances helps"):
+            size(Load(rps, tokens), tokens_per_second=rate, deadline_seconds=deadline)
+        return
+    found = size(Load(rps, tokens), tokens_per_second=rate, deadline_seconds=deadline)
+    assert found.busy <= MAX_BUSY + 1e-6
+    assert found.seconds <= deadline * (1 + 1e-6)
+    if found.instances > 1:
+        busy = rps * service / (found.instances - 1)
+        wait = service * busy / (2 * (1 - busy)) if busy < 1 else float("inf")
+        assert busy > MAX_BUSY - 1e-6 or wait + service > deadline * (1 - 1e-6)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["size", *arguments])
+    return result.exit_code, result.stdout or result.stderr
+
+
+def test_the_command_tells_what_it_assumes() -> None:
+    status, told = run("dev", "--rps", "5", "--tokens", "400", "--tokens-per-second", "1200")
+    assert status == 0
+    assert told.startswith("3 x ml.c6i.8xlarge\n")
+    assert "assumed:\n" in told
+    assert "wait = work x busy / (2 x (1 - busy))" in told
+    _, told = run("prod", "--rps", "5", "--tokens", "400", "--tokens-per-second", "1200", "--json")
+    document = json.loads(told)
+    assert document["size"]["instances"] == 3
+    assert any("instance type of the pool" in line for line in document["assumptions"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ("text --rps 1 --tokens 9 --tokens-per-second 9", 1, "text is of kind 'text'"),
+        ("demo --rps 1 --tokens 2049 --tokens-per-second 9", 1, "adapter.context_tokens of demo, 2048"),
+        ("demo --rps 1 --tokens 2000 --tokens-per-second 9", 1, "no number of instances helps"),
+        ("demo --rps 1 --tokens 9 --tokens-per-second 9 --url http://127.0.0.1:1", 2, "give one"),
+        ("demo --rps 1 --tokens 9 --tokens-per-second 9 --local", 2, "leave them out with a rate"),
+        ("demo --rps 0 --tokens 9", 2, "--rps"),
+        ("demo --rps 1 --tokens 9 --cached 1", 2, "--cached"),
+        ("demo --rps 1 --tokens 9 --url ftp://127.0.0.1", 1, "cannot be asked"),
+        (
+            "demo --rps 1 --tokens 9 --url http://127.0.0.1:9",
+            1,
+            "http://127.0.0.1:9/metrics cannot be reached",
+        ),
+    ],
+)
+def test_what_cannot_be_sized(arguments: str, status: int, message: str) -> None:
+    found, told = run(*arguments.split())
+    assert (found, message in told) == (status, True), told
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        (
+            "# TYPE semif_tokens_per_second gauge\nsemif_tokens_per_second 812.5\n",
+            "812 tokens/s an instance, told",
+        ),
+        ("semif_tokens_per_second NaN\n", "tells no semif_tokens_per_second"),
+        ("semif_tokens_per_second 0\n", "tells no semif_tokens_per_second"),
+        ("semif_tokens_per_second +Inf\n", "tells no semif_tokens_per_second"),
+        ("<html>", "is it an adapter's address?"),
+    ],
+)
+def test_the_rate_that_an_adapter_tells(page: str, told: str) -> None:
+    class Adapter(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert self.path == "/metrics"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Adapter)) as server:
+        url = f"http://127.0.0.1:{server.server_port}/"
+        _, shown = run("demo", "--rps", "1", "--tokens", "9", "--url", url)
+    assert told in shown

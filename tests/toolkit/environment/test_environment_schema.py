@@ -1,0 +1,89 @@
+"""The JSON Schema of environment files: fresh, true for the shipped files, and strict."""
+
+import runpy
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from semif.environment.environment import Environment, environments_folder
+from semif.environment.problems import FIXED_SETTINGS
+from semif.environment.schema import SCHEMA_FILE, environment_schema, schema_text
+from semif_adapter.contract.settings import Settings
+
+CASES = runpy.run_path(str(Path(__file__).parents[2] / "infra" / "matrix.py"))
+VALIDATOR = jsonschema.Draft7Validator(environment_schema())
+MINIMAL: dict[str, Any] = {
+    "kind": "decision",
+    "removal": "destroy",
+    "model": {"preset": "embedded"},
+    "endpoint": {"instance_type": "ml.c6i.large"},
+}
+
+
+def test_the_committed_schema_is_fresh_and_a_schema() -> None:
+    committed = (environments_folder() / SCHEMA_FILE).read_text()
+    assert committed == schema_text(), "run `semif env schema > environments/environment.schema.json`"
+    jsonschema.Draft7Validator.check_schema(environment_schema())
+
+
+def test_every_shipped_file_names_the_schema_and_keeps_to_it() -> None:
+    files = sorted(environments_folder().glob("*.toml"))
+    assert files
+    for path in files:
+        lines = path.read_text()
+        assert lines.startswith(f"#:schema ./{SCHEMA_FILE}\n"), path
+        VALIDATOR.validate(tomllib.loads(lines))
+
+
+@pytest.mark.parametrize("name", CASES["cases"]())
+def test_every_case_of_the_matrix_keeps_to_it(name: str) -> None:
+    VALIDATOR.validate(tomllib.loads(CASES["environment_file"](CASES["cases"]()[name])))
+
+
+def test_every_key_is_described_for_the_editor() -> None:
+    def undescribed(schema: dict[str, Any], path: str) -> list[str]:
+        found = []
+        for key, value in schema.get("properties", {}).items():
+            if "description" not in value:
+                found.append(f"{path}{key}")
+            found += undescribed(value, f"{path}{key}.")
+        return found
+
+    assert not undescribed(environment_schema(), "")
+    adapter = environment_schema()["properties"]["adapter"]["properties"]
+    assert set(adapter) == set(Settings.model_fields) - {*FIXED_SETTINGS, "api_key"}
+    keys = {field.alias or name for name, field in Environment.model_fields.items()}
+    assert set(environment_schema()["properties"]) == keys - {"name"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "poem"},
+        {"name": "dev"},
+        {"colour": "red"},
+        {"account": "1111-2222"},
+        {"model": {}},
+        {"endpoint": {}},
+        {"endpoint": {"instance_type": "ml.c6i.large", "instance_pool": ["ml.c6i.large"]}},
+        {"endpoint": {"instance_type": "ml.c6i.huge"}},
+        {"endpoint": {"instance_pool": []}},
+        {"endpoint": {"instance_pool": ["ml.c6i.large", "ml.c6i.large"]}},
+        {"endpoint": {"instance_type": "ml.c6i.large", "startup_timeout_seconds": 59}},
+        {"endpoint": {"instance_type": "ml.c6i.large", "volume_size_gb": 513}},
+        {"network": {"vpc_id": "vpc-0123456789abcdef0", "subnet_ids": ["subnet-0123456789abcdef0"]}},
+        {"encryption": {"kms_key_arn": "arn:aws:kms:eu-central-1:111122223333:alias/mine"}},
+        {"tags": {"aws:x": "y"}},
+        {"adapter": {"port": 80}},
+        {"adapter": {"streams": 1}},
+        {"text": {"SM_LLAMA_CPP_X": [1]}},
+    ],
+    ids=str,
+)
+def test_what_the_schema_refuses(change: dict[str, Any]) -> None:
+    VALIDATOR.validate(MINIMAL)
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(MINIMAL | change)

@@ -1,0 +1,238 @@
+"""What an account lacks, told before anything is made: moto for STS and SSM, stubs for Service Quotas."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.stub import Stubber
+from click.testing import CliRunner
+from rich.console import Console
+
+from semif.aws.clients import Aws
+from semif.aws.stacks import deployed_stacks
+from semif.cli import main
+from semif.cli.deployment_steps import deploy_chain
+from semif.cli.steps import Steps
+from semif.environment.environment import load_environment
+from semif.errors import SemifError
+from semif.lock.lock_file import lock_path
+from semif.project.root import PROJECT_VARIABLE, project_root
+from semif.target.account import BOOTSTRAP_PARAMETER, AccountCheck, check_account
+from semif.target.target import Target
+
+ACCOUNT = "123456789012"
+"""Moto's."""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for folder in ("environments", "models", "adapter_image"):
+        shutil.copytree(
+            project_root() / folder, tmp_path / folder, ignore=shutil.ignore_patterns("semif_adapter")
+        )
+    monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def aws(account: Aws) -> Aws:
+    """It, bootstrapped."""
+    account.ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value="23", Type="String", Overwrite=True)
+    return account
+
+
+def listed(*quotas: tuple[str, float], more: str | None = None) -> dict[str, Any]:
+    """A page of quotas: instance type (or another name) and value."""
+    told = [
+        {
+            "QuotaName": name if " " in name else f"{name} for endpoint usage",
+            "QuotaCode": code,
+            "Value": value,
+        }
+        for number, (name, value) in enumerate(quotas)
+        for code in [f"L-{number:08}"]
+    ]
+    return {"Quotas": told, **({"NextToken": more} if more else {})}
+
+
+def checked(aws: Aws, *quotas: tuple[str, float], environment: str = "prod") -> AccountCheck:
+    with Stubber(aws.service_quotas) as stub:
+        stub.add_response("list_service_quotas", listed(*quotas))
+        stub.add_response("list_aws_default_service_quotas", listed())
+        return check_account(aws, load_environment(environment))
+
+
+G6, G6E, G5 = "ml.g6.xlarge", "ml.g6e.xlarge", "ml.g5.xlarge"
+"""prod's pool."""
+
+
+def test_an_account_that_has_all(aws: Aws) -> None:
+    assert checked(aws, (G6, 4), (G6E, 2), (G5, 2.0)) == AccountCheck("us-east-1", ACCOUNT)
+
+
+def test_a_pool_of_which_nothing_is_allowed(aws: Aws) -> None:
+    found = checked(aws, (G6, 0), (G6E, 0), (G5, 0))
+    assert (len(found.problems), found.warnings) == (3, [])
+    told = found.problems[0]
+    assert told.startswith("us-east-1 allows 0 instances of ml.g6.xlarge, needed are 2: the quota ")
+    assert '"ml.g6.xlarge for endpoint usage" (L-00000000); raise it with `aws service-quotas ' in told
+    assert told.endswith("--service-code sagemaker --quota-code L-00000000 --desired-value 2`")
+
+
+def test_a_pool_of_which_some_is_allowed(aws: Aws) -> None:
+    found = checked(aws, (G6, 0), (G6E, 6), (G5, 0))
+    assert found.problems == []
+    assert [line.split(",")[0] for line in found.warnings] == [
+        f"us-east-1 allows 0 instances of {instance_type}" for instance_type in (G6, G5)
+    ]
+
+
+def test_scaling_may_ask_for_more_than_is_allowed(aws: Aws) -> None:
+    found = checked(aws, (G6, 3), (G6E, 2), (G5, 0))
+    assert found.problems == []
+    assert "allows 5 instances of ml.g6.xlarge, ml.g6e.xlarge, ml.g5.xlarge together" in found.warnings[0]
+    assert "scaling may ask for 6" in found.warnings[0]
+
+
+def test_the_only_type_is_not_allowed(aws: Aws) -> None:
+    (problem,) = checked(aws, ("ml.c6i.8xlarge", 0), environment="dev").problems
+    assert '"ml.c6i.8xlarge for endpoint usage"' in problem
+
+
+def test_fewer_than_the_initial_instances(aws: Aws, project: Path) -> None:
+    for name in ("dev", "prod"):
+        file = project / "environments" / f"{name}.toml"
+        text = file.read_text()
+        assert "\ninitial_instance_count = " in text
+        file.write_text(re.sub(r"(?m)^initial_instance_count = .", "initial_instance_count = 3", text))
+    (problem,) = checked(aws, ("ml.c6i.8xlarge", 2), environment="dev").problems
+    assert "allows 2 instances of ml.c6i.8xlarge, needed are 3" in problem
+    assert "--desired-value 3" in problem
+    assert len(checked(aws, (G6, 1), (G6E, 1), (G5, 0)).problems) == 3, "two altogether"
+    together = checked(aws, (G6, 1), (G6E, 1), (G5, 1))
+    assert (together.problems, len(together.warnings)) == ([], 4), "and scaling may ask for more"
+
+
+def test_defaults_count_where_the_account_has_no_quota_of_its_own(aws: Aws) -> None:
+    with Stubber(aws.service_quotas) as stub:
+        service = {"ServiceCode": "sagemaker"}
+        stub.add_response("list_service_quotas", listed(("Number of endpoints", 5), more="2"), service)
+        stub.add_response("list_service_quotas", listed((G6, 0)), {**service, "NextToken": "2"})
+        stub.add_response("list_aws_default_service_quotas", listed((G6, 9), (G6E, 0), more="2"), service)
+        # The page with the last name is the last one asked for.
+        last = listed((G5, 0), more="3")
+        stub.add_response("list_aws_default_service_quotas", last, {**service, "NextToken": "2"})
+        found = check_account(aws, load_environment("prod"))
+        stub.assert_no_pending_responses()
+    assert [line.split(",")[0].rpartition(" ")[2] for line in found.problems] == [G6, G6E, G5]
+
+
+def test_a_type_without_a_quota_is_no_proof_that_it_is_not_allowed(aws: Aws) -> None:
+    found = checked(aws, (G6, 0), (G5, 0))
+    assert found.problems == []
+    assert found.warnings[0].startswith('us-east-1 tells no quota "ml.g6e.xlarge for endpoint usage"')
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        (None, "is not bootstrapped for the CDK; run `cdk bootstrap aws://123456789012/us-east-1` once"),
+        ("5", "has version '5', needed is 6 or later; run `cdk bootstrap"),
+        ("six", "has version 'six'"),
+    ],
+)
+def test_the_bootstrap(aws: Aws, version: str | None, told: str) -> None:
+    if version is None:
+        aws.ssm.delete_parameter(Name=BOOTSTRAP_PARAMETER)
+    else:
+        aws.ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value=version, Type="String", Overwrite=True)
+    found = checked(aws, (G6, 0), (G6E, 0), (G5, 0))
+    assert told in found.problems[0]
+    assert len(found.problems) == 4, "all at once"
+
+
+def test_what_may_not_be_looked_up_names_the_permission(aws: Aws) -> None:
+    with Stubber(aws.ssm) as ssm, Stubber(aws.service_quotas) as quotas:
+        ssm.add_client_error("get_parameter", "AccessDeniedException", "User: … is not authorized")
+        quotas.add_client_error("list_service_quotas", "AccessDeniedException", "User: … is not authorized")
+        found = check_account(aws, load_environment("prod"))
+    assert found.problems == []
+    assert [line.rpartition(" ")[2] for line in found.warnings] == [
+        "ssm:GetParameter",
+        "servicequotas:ListServiceQuotas",
+    ]
+    assert found.warnings[0] == (
+        "the CDK's bootstrap: not checked, the credentials do not allow ssm:GetParameter"
+    )
+
+
+def test_a_service_that_does_not_answer_is_not_a_quota_of_nothing(aws: Aws) -> None:
+    with Stubber(aws.service_quotas) as quotas:
+        quotas.add_response("list_service_quotas", listed((G6, 1)))
+        quotas.add_client_error("list_aws_default_service_quotas", "ServiceException", "try later")
+        found = check_account(aws, load_environment("prod"))
+    (warning,) = found.warnings
+    assert warning.startswith(
+        "the quotas of the instance types: not checked, ListAWSDefaultServiceQuotas failed"
+    )
+
+
+def test_credentials_that_do_not_work(aws: Aws) -> None:
+    with Stubber(aws.sts) as sts:
+        sts.add_client_error("get_caller_identity", "ExpiredToken", "expired")
+        found = check_account(aws, load_environment("prod"))
+    assert (found.account, found.warnings) == (None, [])
+    assert found.problems[0].startswith("the AWS credentials have expired")
+
+
+def test_the_account_of_the_file(aws: Aws, project: Path) -> None:
+    file = project / "environments" / "prod.toml"
+    file.write_text('account = "111122223333"\n' + file.read_text())
+    (problem,) = check_account(aws, load_environment("prod")).problems
+    assert "prod.toml says account 111122223333, this is 123456789012" in problem
+
+
+def test_the_command_looks_into_the_account_only_when_asked(
+    aws: Aws, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The command makes its clients itself, and moto knows no quotas of SageMaker.
+    monkeypatch.setattr(Aws, "from_profile", lambda **_: aws)
+    with Stubber(aws.service_quotas) as stub:
+        stub.add_response("list_service_quotas", listed(("ml.c6i.large", 1)))
+        result = CliRunner().invoke(main, ["env", "check", "demo", "--account", "--json"])
+        assert result.exit_code == 0, result.stdout
+        (entry,) = json.loads(result.stdout)["environments"]
+        assert (entry["account"], entry["region"], entry["problems"]) == (ACCOUNT, "us-east-1", [])
+        stub.add_response("list_service_quotas", listed(("ml.c6i.large", 0)))
+        result = CliRunner().invoke(main, ["env", "check", "demo", "--account"])
+        assert result.exit_code == 1
+        assert result.stdout.startswith(f"demo in account {ACCOUNT}, us-east-1: 1 problem\n")
+        stub.assert_no_pending_responses()
+        assert CliRunner().invoke(main, ["env", "check", "demo"]).exit_code == 0
+    assert CliRunner().invoke(main, ["env", "check", "demo", "--profile", "p"]).exit_code == 2
+
+
+def test_without_a_region_nothing_is_asked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    result = CliRunner().invoke(main, ["env", "check", "demo", "--account"])
+    assert result.exit_code == 1
+    assert "no AWS region is set" in result.stdout
+
+
+def test_a_deployment_ends_before_anything_is_made(aws: Aws, project: Path) -> None:
+    environment = load_environment("prod")
+    target = Target(project, environment, aws, ACCOUNT, lock_path("prod"), local=False, poll_seconds=0)
+    with Stubber(aws.service_quotas) as quotas:
+        quotas.add_response("list_service_quotas", listed((G6, 0), (G6E, 0), (G5, 0)))
+        with pytest.raises(
+            SemifError, match=r"account 123456789012, us-east-1 has 3 problems:\n.*ml\.g6\.xlarge"
+        ):
+            deploy_chain(Steps(Console(stderr=True)), target)
+        quotas.assert_no_pending_responses()
+    assert deployed_stacks(aws, "") == []
+    assert not target.lock_path.exists()
