@@ -16,7 +16,8 @@ from cdk_app.stacks.endpoint import EndpointStack
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.errors import SemifError
 from semif.images.base_images import base_image
-from semif.lock.lock_file import Lock, check_lock, lock_path, read_lock
+from semif.lock.check import check_lock
+from semif.lock.lock_file import Lock, lock_path, read_lock
 
 Stage = Literal["artifacts", "all"]
 

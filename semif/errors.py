@@ -106,3 +106,7 @@ def printable(text: str) -> str:
     """Foreign text as one line that a terminal may show: a replacement character for what would steer it."""
     line = " ".join(text.split())
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+
+
+class PinError(SemifError, ValueError):
+    """A reference that does not pin what it names."""

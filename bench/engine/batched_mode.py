@@ -25,9 +25,9 @@ from semif.errors import SemifError
 from semif.evaluation.runs.tasks import read_tasks
 from semif.serve.local_adapter import library_folder
 from semif_adapter.contract.errors import StartupError
+from semif_adapter.contract.probabilities import Numbers, softmax
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Mode, Readout
-from semif_adapter.decoding.continuations import Numbers, softmax
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.libllama import open_library
 from semif_adapter.llama.model import Model

@@ -5,7 +5,7 @@ from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
 from semif.environment.environment import Environment
-from semif.models.model_pin import ImageRef
+from semif.images.image_ref import ImageRef
 from semif_constructs.builds.adapter_repository import AdapterRepository
 from semif_constructs.builds.image_build import ImageBuild
 from semif_constructs.builds.model_bucket import ModelBucket

@@ -19,7 +19,8 @@ from semif.environment.tables import ModelTable
 from semif.errors import problems_of
 from semif.images.base_images import base_image
 from semif.images.regional_images import regional_image
-from semif.lock.lock_file import FORMS, Lock, PublishedImage, check_lock, write_lock
+from semif.lock.check import check_lock
+from semif.lock.lock_file import FORMS, Lock, PublishedImage, write_lock
 from semif.models.packaging.build import find_model
 from semif.models.presets import load_preset
 from semif.target.target import Target

@@ -27,8 +27,8 @@ from semif_adapter.archive.calibration import (
     Fitted,
     PromptCalibration,
 )
+from semif_adapter.contract.probabilities import softmax
 from semif_adapter.contract.wire import QuestionKind
-from semif_adapter.decoding.continuations import softmax
 
 MIN_TASKS = 50
 """Fewest answered tasks to fit one temperature on, for all of a prompt or for one kind."""

@@ -9,7 +9,7 @@ from semif.calibration.thresholds import Judged
 from semif.errors import SemifError, shown
 from semif.evaluation.runs.run_file import Record, Run
 from semif_adapter.archive.calibration import LoadedCalibration
-from semif_adapter.decoding.continuations import softmax
+from semif_adapter.contract.probabilities import softmax
 
 
 @dataclass(frozen=True)

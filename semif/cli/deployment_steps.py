@@ -14,6 +14,7 @@ from semif.client.chat import Completion
 from semif.client.reply import Answer
 from semif.deployment import stages
 from semif.deployment.endpoint_watch import Look
+from semif.deployment.first_answer import first_answer
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import base_image
@@ -73,7 +74,7 @@ def endpoint_steps(
     if target.environment.endpoint.mode == "batch":
         return None
     with steps.step("ask for a first answer"):
-        return stages.first_answer(target)
+        return first_answer(target)
 
 
 def _prepare_account(steps: Steps, target: Target) -> None:

@@ -1,6 +1,5 @@
 """The chain of a deployment, one function for each arrow; `semif deploy` walks them all."""
 
-import secrets
 import time
 from collections.abc import Callable
 from itertools import dropwhile
@@ -9,12 +8,8 @@ from tempfile import TemporaryDirectory
 
 from semif.aws.clients import LOCAL_AWS_ENDED
 from semif.aws.stacks import TOOLKIT_STACK, Stack, delete_stack, empty_bucket, find_stack, stack_resource
-from semif.background.queue.ask_and_wait import ask_and_wait
-from semif.background.queue.endpoint_queue import EndpointQueue
 from semif.background.transform.deployed_model import find_model, model_problems
 from semif.background.transform.jobs import find_job, jobs_of, stop_job
-from semif.client.chat import Completion, complete, read_completion
-from semif.client.reply import Answer, read_answer
 from semif.deployment import cdk
 from semif.deployment.endpoint_watch import EndpointWatch, Look
 from semif.deployment.rollback import deployed_lock, keep_previous
@@ -33,15 +28,8 @@ NO_DIFFERENCES = "Number of stacks with differences: 0"
 
 _LOCAL_SECONDS = 180.0
 _AWS_SECONDS = 2 * 3600.0
-_SCALE_OUT_SECONDS = 600.0
-"""For an endpoint without an instance to notice a request, and for SageMaker to find an instance."""
 _NOT_EMPTY = "not empty"
 """In what S3 says of a bucket that cannot be deleted."""
-
-SMOKE_REQUEST = b"""{"decision": {
-  "id": "smoke", "state": "The sky is blue.", "question": "Which colour is the sky?",
-  "options": [{"id": "blue"}, {"id": "green"}]}}"""
-SMOKE_CHAT = b"""{"messages": [{"role": "user", "content": "Which colour is the sky?"}], "max_tokens": 16}"""
 
 
 def bootstrap_local(target: Target, on_line: OnLine) -> None:
@@ -119,31 +107,6 @@ def roll_back(target: Target, wanted: Lock, on_line: OnLine, on_look: OnLook = l
         if old is not None:
             write_whole(path, old)
         raise
-
-
-def first_answer(target: Target) -> Answer | Completion:
-    """Ask the endpoint a small decision, or for a small completion. Raises DecisionError.
-
-    An asynchronous endpoint may have to start an instance first.
-    """
-    environment, endpoint = target.environment, target.environment.endpoint_name
-    if environment.endpoint.mode == "async":
-        queue = EndpointQueue.find(
-            target.aws,
-            endpoint,
-            job=f"first-{secrets.token_hex(8)}",
-            invocation_timeout_seconds=environment.async_.invocation_timeout_seconds,
-        )
-        raw = ask_and_wait(
-            queue,
-            SMOKE_CHAT if environment.kind == "text" else SMOKE_REQUEST,
-            limit_seconds=_SCALE_OUT_SECONDS + 2 * environment.start_seconds,
-            poll_seconds=target.poll_seconds,
-        )
-        return read_completion(endpoint, raw) if environment.kind == "text" else read_answer(raw)
-    if environment.kind == "text":
-        return complete(target.aws, endpoint, SMOKE_CHAT)
-    return target.decision_client().ask(SMOKE_REQUEST)
 
 
 def differences(target: Target) -> list[str]:

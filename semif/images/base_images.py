@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from semif.errors import SemifError
-from semif.models.model_pin import ImageRef
+from semif.images.image_ref import ImageRef
 from semif.project.root import project_root
 from semif.project.toml_file import read_toml
 from semif.sagemaker.instances import Accelerator

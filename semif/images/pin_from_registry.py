@@ -11,9 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 from semif.aws.clients import Aws, aws_errors
 from semif.errors import SemifError, shown
 from semif.images.base_images import BaseImage, BaseImages, Tag
+from semif.images.image_ref import ImageRef
 from semif.images.regional_images import regional_repository
 from semif.images.registry import FoundImage, Registry
-from semif.models.model_pin import ImageRef
 from semif.project.toml_edit import with_keys
 from semif.project.toml_file import read_toml
 from semif.project.whole_files import write_whole

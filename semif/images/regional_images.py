@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from semif.errors import SemifError, shown
 from semif.images.base_images import base_image
-from semif.models.model_pin import ImageRef
+from semif.images.image_ref import ImageRef
 from semif.sagemaker.instances import Accelerator
 
 

@@ -6,18 +6,16 @@ asynchronous way of asking, and answers that are there already, run the very sam
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from semif.client.errors import AnswerTimeoutError, ContainerFaultError, DecisionError
 from semif.client.questions import Question
 from semif.client.results import DecisionResult
 from semif.errors import SemifError, shown
 from semif.policy.conditions import Unjudged
+from semif.policy.criteria import Criteria
 from semif.policy.outcome import Answer, DecidedBy, NoAnswer, Outcome, Shortfall, answer_of, no_answer_of
 from semif.policy.rules import PERSON, Rule, Veto, judge_all, told
-
-if TYPE_CHECKING:
-    from semif.policy.policy import Policy
 
 Endpoint = str | None
 """A name in the policy's fallback; None for the endpoint asked first."""
@@ -25,7 +23,7 @@ Reply = DecisionResult[Any] | DecisionError
 Deliberation = Generator[Endpoint, Reply | None, Outcome]
 
 
-def deliberate(policy: "Policy", state: object, decision: str | None) -> Deliberation:
+def deliberate(policy: Criteria, state: object, decision: str | None) -> Deliberation:
     """The steps to an outcome. What is sent in None's place is no reply: the endpoint was not asked.
 
     Raises SemifError where an answer's options are not the policy's.
@@ -84,7 +82,7 @@ def unanswered(error: DecisionError) -> DecisionError:
     raise error
 
 
-def check_asking(policy: "Policy", question: str, options: Any, endpoints: Iterable[str]) -> None:
+def check_asking(policy: Criteria, question: str, options: Any, endpoints: Iterable[str]) -> None:
     """Raise SemifError, before anything is asked, where options or endpoints are not the policy's."""
     check_options(policy, [option["id"] for option in Question[Any](question, options).wire_options])
     wanted, given = set(policy.fallback.endpoints), set(endpoints)
@@ -95,7 +93,7 @@ def check_asking(policy: "Policy", question: str, options: Any, endpoints: Itera
         )
 
 
-def check_options(policy: "Policy", options: Iterable[str]) -> None:
+def check_options(policy: Criteria, options: Iterable[str]) -> None:
     """Raise SemifError where the options asked are not exactly those that the policy has thresholds for."""
     asked = tuple(options)
     if more := [option for option in asked if option not in policy.thresholds]:
@@ -109,7 +107,7 @@ def check_options(policy: "Policy", options: Iterable[str]) -> None:
         )
 
 
-def _shortfalls(policy: "Policy", result: DecisionResult[Any]) -> Iterator[Shortfall]:
+def _shortfalls(policy: Criteria, result: DecisionResult[Any]) -> Iterator[Shortfall]:
     """The checks that the answer does not pass. A tie never does: which option came first must not matter."""
     check_options(policy, result.probabilities)
     wanted = policy.thresholds[result.choice_id]
@@ -135,7 +133,7 @@ class _Proposal:
 
 
 def _settle(
-    policy: "Policy",
+    policy: Criteria,
     state: object,
     decision: str | None,
     answers: Sequence[Answer | NoAnswer],
@@ -162,7 +160,7 @@ def _settle(
     )
 
 
-def _veto(policy: "Policy", state: object, option: str) -> tuple[Veto, bool | Unjudged] | None:
+def _veto(policy: Criteria, state: object, option: str) -> tuple[Veto, bool | Unjudged] | None:
     """The first veto on the option that holds or cannot be judged."""
     for veto in policy.vetoes:
         if veto.option == option and (verdict := judge_all(veto.when, state, veto.name)) is not False:

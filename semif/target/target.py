@@ -9,7 +9,8 @@ from semif.client.client import DecisionClient
 from semif.client.retry import Attempt
 from semif.environment.environment import Environment, load_environment
 from semif.errors import SemifError
-from semif.lock.lock_file import LOCAL_ACCOUNT, Lock, check_lock, lock_path, read_lock
+from semif.lock.check import check_lock
+from semif.lock.lock_file import LOCAL_ACCOUNT, Lock, lock_path, read_lock
 from semif.project.root import project_root
 from semif.target import local_server
 from semif.target.account import account_problem

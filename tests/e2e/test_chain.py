@@ -21,7 +21,7 @@ from semif.evaluation.runs.run_file import read_run
 from semif.lock.lock_file import BuiltImage, UnbuiltImage, read_lock
 from semif.models.presets import load_preset
 from semif.target import local_server
-from semif_adapter.decoding.continuations import softmax
+from semif_adapter.contract.probabilities import softmax
 from tests.support.calibrations import TEMPERATURE, calibration, write_calibration
 
 REPOSITORY = Path(__file__).parents[2]

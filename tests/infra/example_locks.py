@@ -10,10 +10,10 @@ from pathlib import Path
 
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.images.base_images import base_image
+from semif.images.image_ref import ImageRef
 from semif.images.regional_images import regional_image, registry_of
 from semif.lock.lock_file import BuiltImage, Lock, PublishedImage, write_lock
 from semif.lock.locked_model import ArchivedModel, HubModel, UnpackedModel
-from semif.models.model_pin import ImageRef
 
 LOCKS = Path(__file__).parent / "locks"
 ACCOUNT = "111122223333"

@@ -13,9 +13,9 @@ from aws_cdk.assertions import Annotations, Match, Template
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import base_image
+from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of
 from semif.lock.lock_file import LOCAL_ACCOUNT, Lock, UnbuiltImage
-from semif.models.model_pin import ImageRef
 from semif_adapter.contract.settings import Settings
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel

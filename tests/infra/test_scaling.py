@@ -7,7 +7,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Match, Template
 
 from semif.errors import ProblemsError
-from semif.models.model_pin import ImageRef
+from semif.images.image_ref import ImageRef
 from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel

@@ -18,8 +18,8 @@ from semif.environment.environment import Environment, environment_names, load_e
 from semif.environment.tables import NetworkTable
 from semif.errors import SemifError
 from semif.images.base_images import base_image
+from semif.images.image_ref import ImageRef
 from semif.lock.lock_file import Lock
-from semif.models.model_pin import ImageRef
 
 Templates = dict[str, Any]
 Synth = Callable[[Environment, Lock | None], Templates]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from semif.evaluation.runs.run_file import Record
+from semif_adapter.contract.probabilities import softmax
 from semif_adapter.contract.wire import DecisionResponse, ModelInfo, Result, ResultTiming
-from semif_adapter.decoding.continuations import softmax
 from tests.support.model_info import model_info
 from tests.support.synthetic_runs import record
 

@@ -9,11 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from semif_adapter.decoding.continuations import ROWS_AT_ONCE, log_sum_exp
+from semif_adapter.contract.probabilities import log_sum_exp
 from semif_adapter.decoding.decoder import Reading
 from semif_adapter.decoding.prefix_tree import PrefixTree, Room
 from semif_adapter.decoding.steps import Steps, forward, together
-from semif_adapter.llama.context import Context
+from semif_adapter.llama.context import ROWS_AT_ONCE, Context
 from semif_adapter.llama.model import Model, Tokens
 
 T = TypeVar("T")

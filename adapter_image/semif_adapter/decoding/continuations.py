@@ -1,82 +1,19 @@
 """From logits to numbers: answer letters, log-probabilities of options, their softmax; in float64."""
 
-import itertools
-import string
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from semif_adapter.contract.errors import EngineError, StartupError
-from semif_adapter.contract.wire import MAX_OPTIONS
+from semif_adapter.contract.probabilities import Numbers, log_sum_exp
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.decoding.streams import Stream
-from semif_adapter.llama.model import Model, Tokens
-from semif_adapter.prompt.chat_template import Template
-
-Numbers = npt.NDArray[np.float64]
-
-ROWS_AT_ONCE = 64
-"""Most rows of logits asked for in one forward pass. llama.cpp keeps room for the most it ever gave, and each
-is as long as the vocabulary: a text of some thousand tokens would take gigabytes for good."""
+from semif_adapter.llama.context import ROWS_AT_ONCE
+from semif_adapter.llama.model import Tokens
 
 MOST_SHARED_TOKENS = 16
 """Most leading tokens that continuations share: the logits behind each are kept, a megabyte or less."""
-
-
-@dataclass(frozen=True)
-class Label:
-    """What an option is called in the prompt, and the one token that answers with it."""
-
-    text: str
-    token: int
-
-
-def find_labels(model: Model, template: Template) -> tuple[Label, ...]:
-    """The labels that `model` can answer with, at most 255: A to Z first, then pairs and small letters.
-
-    A label is one token of its own behind the rendered prompt, leaving the prompt's tokens as they are.
-    Raises StartupError where a letter from A to Z is not; others that are not are passed over.
-    """
-    before = model.tokenize(template.tail, parse_special=True)
-    labels: dict[int, Label] = {}
-    for text in _label_texts():
-        tokens = model.tokenize(template.tail + template.answer_lead + text, parse_special=True)
-        token = int(tokens[-1])
-        single = (
-            len(tokens) == len(before) + 1 and np.array_equal(tokens[:-1], before) and token not in labels
-        )
-        if single:
-            labels[token] = Label(text, token)
-        elif len(text) == 1 and text.isupper():
-            raise StartupError(
-                f"the model cannot answer with the letter {text}: "
-                "behind its prompt it is not one token of its own; "
-                'set readout = "text" in the [prompt] of its preset (SEMIF_READOUT=text)'
-            )
-        if len(labels) == MAX_OPTIONS:
-            break
-    return tuple(labels.values())
-
-
-def _label_texts() -> Iterator[str]:
-    upper, lower = string.ascii_uppercase, string.ascii_lowercase
-    yield from upper
-    yield from map("".join, itertools.product(upper, repeat=2))
-    yield from lower
-    yield from map("".join, itertools.product(upper, lower))
-    yield from map("".join, itertools.product(lower, repeat=2))
-
-
-def read_letters(row: npt.NDArray[np.float32], labels: tuple[Label, ...]) -> tuple[Numbers, float]:
-    """The labels' logits in `row`, shape (labels,), and the share of the whole probability that they hold."""
-    logits = row[[label.token for label in labels]].astype(np.float64)
-    mass = float(np.exp(logits - log_sum_exp(row)).sum())
-    if mass == 0.0:
-        raise EngineError("the model puts no probability on any option")
-    return logits, mass
 
 
 class _Point(NamedTuple):
@@ -147,28 +84,3 @@ def _common_length(first: Tokens, second: Tokens) -> int:
     count = min(len(first), len(second))
     different = np.flatnonzero(first[:count] != second[:count])
     return int(different[0]) if len(different) else count
-
-
-def log_sum_exp(row: npt.NDArray[np.float32]) -> float:
-    """Logarithm of the sum of exponentials of `row`. Raises EngineError where it is no finite number."""
-    largest = float(row.max())
-    total = (
-        largest + float(np.log(np.exp(row - largest, dtype=np.float64).sum()))
-        if np.isfinite(largest)
-        else np.nan
-    )
-    if not np.isfinite(total):
-        raise EngineError("the model gave logits that are not finite numbers")
-    return total
-
-
-def softmax(logits: Numbers, temperature: float = 1.0) -> Numbers:
-    """Probabilities of the same shape, those of `logits` divided by `temperature`, which is above 0.
-
-    Raises EngineError where a logit is NaN or none is finite.
-    """
-    largest = logits.max()
-    if not np.isfinite(largest):
-        raise EngineError("the options' logits are not finite numbers")
-    weights = np.exp((logits - largest) / temperature)
-    return np.asarray(weights / weights.sum(), np.float64)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeVar
 
-from semif_adapter.decoding.continuations import Numbers
+from semif_adapter.contract.probabilities import Numbers
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.model import Tokens

@@ -4,15 +4,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from semif_adapter.archive.calibration import LoadedCalibration
+from semif_adapter.contract.errors import EngineError
+from semif_adapter.contract.probabilities import Numbers, log_sum_exp, softmax
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, ModelInfo, Result, ResultTiming, SharedTiming
-from semif_adapter.decoding.continuations import Numbers, count_decoded, read_letters, softmax
+from semif_adapter.decoding.continuations import count_decoded
 from semif_adapter.decoding.decoder import Prompts
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.engine.interface import Answer, Prepared
 from semif_adapter.engine.tasks import Task, TaskMaker, count_tokens, shared_prefix
+from semif_adapter.prompt.labels import Label
 
 PRIORS_KEPT = 1024
 """Schemas whose empty-state answers the text readout remembers; at most 2 kB each."""
@@ -138,3 +142,12 @@ class Answering:
         if len(self._priors) > PRIORS_KEPT:
             self._priors.popitem(last=False)
         return reading.values
+
+
+def read_letters(row: npt.NDArray[np.float32], labels: tuple[Label, ...]) -> tuple[Numbers, float]:
+    """The labels' logits in `row`, shape (labels,), and the share of the whole probability that they hold."""
+    logits = row[[label.token for label in labels]].astype(np.float64)
+    mass = float(np.exp(logits - log_sum_exp(row)).sum())
+    if mass == 0.0:
+        raise EngineError("the model puts no probability on any option")
+    return logits, mass

@@ -17,7 +17,6 @@ from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Mode, ModelInfo, Readout
 from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedPrompts
-from semif_adapter.decoding.continuations import find_labels
 from semif_adapter.decoding.decoder import Prompts
 from semif_adapter.decoding.invariant_decoder import InvariantPrompts
 from semif_adapter.decoding.steps import complete
@@ -31,6 +30,7 @@ from semif_adapter.llama.model import Model
 from semif_adapter.machine.cpu import usable_cpus
 from semif_adapter.machine.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory, recurrent_bytes
 from semif_adapter.prompt.chat_template import chat_template, plain_template
+from semif_adapter.prompt.labels import find_labels
 from semif_adapter.prompt.writer import SYSTEM_TEXT, PromptWriter
 
 logger = logging.getLogger(__name__)

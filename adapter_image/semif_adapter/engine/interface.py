@@ -59,14 +59,3 @@ class ScoringEngine(Protocol):
 
     def close(self) -> None:
         """Free the model."""
-
-
-@dataclass
-class Place:
-    """One admitted request: until when it must be answered, and what the log will tell of its way."""
-
-    arrived: float
-    deadline: float
-    tokens: int = 0
-    queue_seconds: float = 0.0
-    score_seconds: float = 0.0

@@ -11,10 +11,9 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 from semif_adapter.contract.errors import AbandonedError, EngineError
-from semif_adapter.decoding.continuations import ROWS_AT_ONCE
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.engine.turns import Turns
-from semif_adapter.llama.context import Context, Pass, Rows
+from semif_adapter.llama.context import ROWS_AT_ONCE, Context, Pass, Rows
 
 T = TypeVar("T")
 

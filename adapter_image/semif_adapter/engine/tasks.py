@@ -10,8 +10,9 @@ import numpy as np
 from semif_adapter.contract.errors import PromptTooLongError
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, Readout
-from semif_adapter.decoding.continuations import Label, count_decoded
+from semif_adapter.decoding.continuations import count_decoded
 from semif_adapter.llama.model import Tokens
+from semif_adapter.prompt.labels import Label
 from semif_adapter.prompt.writer import Prompt, PromptWriter
 
 ALWAYS_LISTED = 26

@@ -31,13 +31,14 @@ from semif_adapter.forms.invocations import form_of, parse_decisions, read_docum
 from semif_adapter.forms.systemone.answers import to_response
 from semif_adapter.forms.systemone.types import SystemOneInvocation
 from semif_adapter.http.authentication import check_key
-from semif_adapter.http.boundary import RECORD, Boundary
+from semif_adapter.http.boundary import Boundary
 from semif_adapter.http.media_type import JSON, check_media_type
 from semif_adapter.http.openapi import openapi
 from semif_adapter.http.replies import SYSTEM_ONE, error_reply, json_reply, model_reply
 from semif_adapter.http.systemone_routes import system_one_routes, system_one_work
 from semif_adapter.http.transform_jobs import only_line, refusals_as_answers
 from semif_adapter.serving.intake import Intake, Work
+from semif_adapter.serving.request_log import RECORD
 from semif_adapter.serving.telemetry import Telemetry
 from semif_adapter.serving.worker import Worker
 

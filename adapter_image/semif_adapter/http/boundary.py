@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from semif_adapter.contract.errors import AdapterError, DrainingError, EngineError, HeadTooLargeError
 from semif_adapter.http.protocol import MAX_HEAD_BYTES
 from semif_adapter.http.replies import error_reply
-from semif_adapter.serving.request_log import CUSTOM_ATTRIBUTES, REQUEST_ID, TRACE_ID, RequestRecord
+from semif_adapter.serving.request_log import CUSTOM_ATTRIBUTES, RECORD, REQUEST_ID, TRACE_ID, RequestRecord
 
 logger = logging.getLogger(__name__)
 
@@ -21,8 +21,6 @@ ECHOED = (REQUEST_ID, CUSTOM_ATTRIBUTES, TRACE_ID)
 SYSTEM_ONE_REQUEST_ID = "x-typesafe-request-id"
 """The request's id once more, under the name that System One's clients read."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-RECORD = "semif_adapter.record"
-"""Where the scope keeps the request's record."""
 
 
 class Boundary:

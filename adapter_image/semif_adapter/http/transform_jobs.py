@@ -20,8 +20,8 @@ from semif_adapter.contract.errors import (
     RequestTimeoutError,
 )
 from semif_adapter.contract.transform_parameters import JSON_LINES
-from semif_adapter.http.boundary import RECORD
 from semif_adapter.http.replies import json_reply
+from semif_adapter.serving.request_log import RECORD
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -211,3 +211,8 @@ class Context:
             self._context, state.ctypes.data, len(state), stream
         ) != len(state):
             raise EngineError(f"llama.cpp could not restore the state of a sequence ({len(state)} bytes)")
+
+
+ROWS_AT_ONCE = 64
+"""Most rows of logits asked for in one forward pass. llama.cpp keeps room for the most it ever gave, and each
+is as long as the vocabulary: a text of some thousand tokens would take gigabytes for good."""

@@ -117,3 +117,7 @@ def configure(level: str) -> None:
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # a warning for each malformed request is too many
     logging.getLogger("asyncio").setLevel(logging.ERROR)
+
+
+RECORD = "semif_adapter.record"
+"""Where the scope keeps the request's record."""

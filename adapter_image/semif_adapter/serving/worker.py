@@ -27,7 +27,7 @@ from semif_adapter.contract.errors import (
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, ModelInfo
-from semif_adapter.engine.interface import Answer, Place, Prepared, ScoringEngine
+from semif_adapter.engine.interface import Answer, Prepared, ScoringEngine
 from semif_adapter.engine.scheduler import Run
 from semif_adapter.serving.admission import Admission, Claim, TokenRate
 
@@ -53,6 +53,17 @@ class _Job:
     run: Run[Answer] | None = None
     """None: the engine does not know of it yet."""
     abandoned: bool = False
+
+
+@dataclass
+class Place:
+    """One admitted request: until when it must be answered, and what the log will tell of its way."""
+
+    arrived: float
+    deadline: float
+    tokens: int = 0
+    queue_seconds: float = 0.0
+    score_seconds: float = 0.0
 
 
 class Worker:

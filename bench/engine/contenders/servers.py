@@ -18,8 +18,8 @@ from bench.engine.contenders.contenders import (
 )
 from bench.engine.contenders.decision_copy import decision_template, write_decision_copy
 from bench.engine.contenders.llama_server import LlamaServer
+from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, NO_TURNS, SERVER
 from bench.engine.measuring.workloads import Case, Decision
-from bench.engine.rounds.bars import BEST, DEFAULT, DEFAULT_AT_ONCE, NO_TURNS, SERVER
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.model import Model
 from semif_adapter.prompt.chat_template import chat_template, plain_template

@@ -9,7 +9,7 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from bench.engine.rounds.bars import ENGINE, SERVER
+from bench.engine.measuring.names import ENGINE, SERVER
 from bench.engine.rounds.measure import Results, Spread, times_as_fast
 
 DOTS_PER_INCH = 110

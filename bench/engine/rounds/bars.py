@@ -3,12 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, ENGINE, SERVER
 from bench.engine.rounds.measure import Results, Spread, ratio, times_as_fast
-
-ENGINE, SERVER = "semif engine", "semif"
-NO_TURNS = "semif, without turns"
-BEST = "llama-server best"
-DEFAULT, DEFAULT_AT_ONCE = "llama-server default", "llama-server default, at once"
 
 
 @dataclass(frozen=True)
@@ -42,11 +38,6 @@ BARS = (
     Bar("W2 300 tokens x 8", DEFAULT, 2.0, subject=SERVER),
     Bar("W2 300 tokens x 8", DEFAULT_AT_ONCE, 2.0, subject=SERVER),
 )
-
-THROUGHPUT_WANTED = 0.95
-"""Of many clients at once, of that of the same requests one after another."""
-P95_WANTED = 3.0
-"""How many times as long a short decision's p95 beside long ones is without turns."""
 
 
 def check(results: Results, *, hybrid: bool) -> list[dict[str, Any]]:

@@ -13,8 +13,9 @@ import numpy as np
 from bench.engine.contenders.http_client import Connection
 from bench.engine.contenders.servers import Target
 from bench.engine.measuring.cpu_time import cpu_seconds
+from bench.engine.measuring.names import NO_TURNS, P95_WANTED, SERVER, THROUGHPUT_WANTED
 from bench.engine.measuring.workloads import CLIENTS, Decision, Workloads
-from bench.engine.rounds.bars import NO_TURNS, P95_WANTED, SERVER, THROUGHPUT_WANTED, row
+from bench.engine.rounds.bars import row
 from bench.engine.rounds.measure import ratio
 
 LONG_CLIENTS = 4

@@ -4,7 +4,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from semif.models.model_pin import ImageRef
+from semif.images.image_ref import ImageRef
 from semif_constructs.builds.adapter_repository import AdapterRepository
 from semif_constructs.builds.build_project import BuildProject
 from semif_constructs.builds.model_bucket import ModelBucket

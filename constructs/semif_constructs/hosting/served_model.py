@@ -12,7 +12,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import SemifError
-from semif.models.model_pin import ImageRef
+from semif.images.image_ref import ImageRef
 from semif.sagemaker.log_groups import ENDPOINT_LOGS, TRANSFORM_LOG_GROUP, log_group
 from semif_constructs.iam.image_access import PULL_ACTIONS, repository_arn
 from semif_constructs.iam.nag_findings import acknowledge_wildcard

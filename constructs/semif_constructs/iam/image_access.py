@@ -6,8 +6,8 @@ from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of
-from semif.models.model_pin import ImageRef
 
 PULL_ACTIONS = ("ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
 """What pulling from a repository takes, besides a token for its registry."""

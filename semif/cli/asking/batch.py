@@ -18,7 +18,8 @@ from semif.cli.options import (
     steps_on_stderr,
     target_options,
 )
-from semif.cli.output import count_on_stderr, json_option, print_json
+from semif.cli.output import json_option, print_json
+from semif.cli.progress import count_on_stderr
 from semif.environment.asking import require_mode
 from semif.environment.environment import load_environment
 from semif.errors import SemifError

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from semif.cli.options import api_key
-from semif.cli.output import progress_on_stderr
+from semif.cli.progress import progress_on_stderr
 from semif.errors import SemifError, shown
 from semif.project.root import project_root
 from semif.serve.local_adapter import adapter_environment

@@ -8,7 +8,8 @@ import click
 
 from semif.background.queue.submit import Outcome, submit
 from semif.cli.options import answers_file, environment_argument, requests_to_answers, target_options
-from semif.cli.output import count_on_stderr, json_option, print_json
+from semif.cli.output import json_option, print_json
+from semif.cli.progress import count_on_stderr
 from semif.environment.asking import require_mode
 from semif.environment.environment import load_environment
 from semif.target.target import open_target

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from semif.cli.options import api_key, target_options, url_option
-from semif.cli.output import count_on_stderr, json_option
+from semif.cli.output import json_option
+from semif.cli.progress import count_on_stderr
 from semif.client.errors import DecisionError
 from semif.errors import SemifError
 from semif.evaluation.asking.callers import MAX_IN_FLIGHT

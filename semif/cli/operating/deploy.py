@@ -8,7 +8,7 @@ from semif.cli.deployment_steps import deploy_chain, sole_work, start_local
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.cli.output import json_option, print_json
 from semif.client.chat import Completion
-from semif.deployment.stages import SMOKE_REQUEST
+from semif.deployment.first_answer import SMOKE_REQUEST
 from semif.environment.asking import asking_command
 from semif.target.target import open_target
 

@@ -4,7 +4,8 @@ from typing import get_args
 
 import click
 
-from semif.cli.output import InOrder, json_option, print_json, progress_on_stderr
+from semif.cli.output import InOrder, json_option, print_json
+from semif.cli.progress import progress_on_stderr
 from semif.models.packaging.build import build_model
 from semif.models.pin_from_hub import pin_model
 from semif.models.presets import ModelFormat, load_preset, preset_names

@@ -21,10 +21,10 @@ from semif_adapter.archive.calibration import (
 )
 from semif_adapter.archive.manifest import MANIFEST_FILE, Member, ModelManifest, PromptSpec
 from semif_adapter.contract.errors import StartupError
+from semif_adapter.contract.probabilities import softmax
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import SharedTiming
-from semif_adapter.decoding.continuations import softmax
 from semif_adapter.engine.engine import Engine
 from semif_adapter.engine.model_files import find_model
 from semif_adapter.forms.systemone.answers import peak, to_response

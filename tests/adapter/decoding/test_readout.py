@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 from semif_adapter.contract.errors import EngineError, StartupError
-from semif_adapter.decoding.continuations import (
-    MOST_SHARED_TOKENS,
-    Label,
-    count_decoded,
-    find_labels,
-    log_sum_exp,
-    read_letters,
-    softmax,
-)
+from semif_adapter.contract.probabilities import log_sum_exp, softmax
+from semif_adapter.decoding.continuations import MOST_SHARED_TOKENS, count_decoded
+from semif_adapter.engine.answering import read_letters
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model
 from semif_adapter.prompt.chat_template import Template, chat_template, plain_template
+from semif_adapter.prompt.labels import Label, find_labels
 
 
 def test_every_label_is_a_token_of_its_own_behind_the_prompt(library: Library, embedded_gguf: Path) -> None:

@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from semif.models.model_pin import ImageRef
+from semif.images.image_ref import ImageRef
 from semif_adapter.contract.settings import Settings
 from semif_constructs.builds.adapter_repository import AdapterRepository
 from semif_constructs.builds.image_build import ImageBuild

@@ -20,7 +20,7 @@ from semif.evaluation.report.measures import log_loss
 from semif.evaluation.runs.run_file import Record
 from semif.models.presets import load_preset
 from semif_adapter.archive.calibration import load_calibration
-from semif_adapter.decoding.continuations import softmax
+from semif_adapter.contract.probabilities import softmax
 from tests.support.calibration_runs import MODEL, PROMPT, drawn, labelled
 from tests.support.synthetic_runs import header, unanswered, write_run
 

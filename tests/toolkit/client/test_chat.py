@@ -17,7 +17,7 @@ from semif.aws.clients import Aws
 from semif.cli import main
 from semif.client.chat import Completion, chat_request, stream
 from semif.client.errors import RequestRefusedError
-from semif.deployment.stages import first_answer
+from semif.deployment.first_answer import first_answer
 from semif.environment.environment import load_environment
 from semif.errors import SemifError
 from semif.project.root import project_root

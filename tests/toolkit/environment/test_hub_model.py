@@ -15,8 +15,8 @@ from semif.builds.environment_builds import build_environment
 from semif.cli import main
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError, SemifError
+from semif.images.image_ref import ImageRef
 from semif.lock.lock_file import Lock, read_lock
-from semif.models.model_pin import ImageRef
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.target.target import Target
 from semif_constructs.hosting.served_model import ServedModel

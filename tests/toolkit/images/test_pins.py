@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from semif.models.model_pin import ImageRef, ModelPin, PinError
+from semif.errors import PinError
+from semif.images.image_ref import ImageRef
+from semif.models.model_pin import ModelPin
 
 DIGEST = "sha256:" + "1f19c220f5f169228f20cdddca00f4838be22a3a1ce9002bc444006adc3d6d43"
 HEX = DIGEST.removeprefix("sha256:")

@@ -10,7 +10,8 @@ import pytest
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import base_image
-from semif.lock.lock_file import LOCAL_ACCOUNT, Lock, check_lock, read_lock, write_lock
+from semif.lock.check import check_lock
+from semif.lock.lock_file import LOCAL_ACCOUNT, Lock, read_lock, write_lock
 from semif.models.presets import load_preset
 from semif_adapter.archive.manifest import ModelManifest
 

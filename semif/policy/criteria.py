@@ -1,0 +1,76 @@
+"""`Criteria`: what a policy says, apart from whom it asks."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Self, cast
+
+from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
+
+from semif.policy.conditions import Condition
+from semif.policy.problems import problems_together
+from semif.policy.rules import MAX_RULES, Fallback, Name, Rule, Veto
+from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Criteria(WireModel):
+    """Thresholds, rules, vetoes and the fallback. Raises ValidationError with all problems at once."""
+
+    name: Name
+    """Every outcome names it."""
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    """For people: where the thresholds come from, say."""
+    thresholds: Annotated[dict[Identifier, Probability], Field(min_length=2, max_length=MAX_OPTIONS)]
+    """The options that the policy knows, and the probability from which each is accepted; 0: any."""
+    min_margin: Probability = 0.0
+    """How far the choice must be ahead of the next option, as a difference of probabilities. A tie never
+    passes."""
+    min_allowed_token_mass: Probability | None = None
+    """The least share of the model's whole probability on the options' letters. Where the model tells none
+    (the text readout), no answer passes: leave it out for such a model."""
+    rules: Annotated[tuple[Rule, ...], Field(strict=False, max_length=MAX_RULES)] = ()
+    """Before the model; the first that holds decides."""
+    vetoes: Annotated[tuple[Veto, ...], Field(strict=False, max_length=MAX_RULES)] = ()
+    """After it, on every option that would be the outcome; the first that holds decides."""
+    fallback: Fallback = Fallback()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _all_problems_at_once(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Check the parts together as well, even where one alone is wrong already."""
+        if isinstance(given, cls):
+            return given
+        found: list[InitErrorDetails] = []
+        try:
+            policy = handler(given)
+        except ValidationError as error:
+            found += [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
+        if isinstance(given, Mapping):
+            found += [
+                {"type": "value_error", "loc": place, "input": None, "ctx": {"error": ValueError(problem)}}
+                for place, problem in problems_together(given)
+            ]
+        if found:
+            raise ValidationError.from_exception_data(cls.__name__, found)
+        return policy
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Names of the rules in which functions take part."""
+        rules: tuple[Rule | Veto, ...] = (*self.rules, *self.vetoes)
+        return tuple(
+            rule.name
+            for rule in rules
+            if not all(isinstance(condition, Condition) for condition in rule.when)
+        )
+
+    @property
+    def sha256(self) -> str | None:
+        """Over the policy's content, whatever the order of its keys; None where functions take part."""
+        if self.functions:
+            return None
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
