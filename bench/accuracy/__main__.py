@@ -23,7 +23,7 @@ from rich.progress import Progress
 from bench.engine.measuring.workloads import ROUTING
 from bench.engine.run import find_gguf
 from semif.errors import SemifError
-from semif.evaluation.runs.tasks import read_tasks
+from semif.evaluation.runs.labelled_tasks import read_tasks
 from semif.project.root import project_root
 from semif.serve.local_adapter import library_folder
 from semif_adapter.contract.errors import EngineError, StartupError

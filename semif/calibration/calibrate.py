@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semif.calibration.fit import PromptFit, fit_prompt
-from semif.calibration.run_logits import read_answers
+from semif.calibration.labelled_logits import read_answers
 from semif_adapter.archive.calibration import Calibration
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from semif.calibration.calibration_file import read_calibration
 from semif.calibration.grouped_mean import Mean
-from semif.calibration.run_choices import JudgedAnswers, read_judged
+from semif.calibration.judged_answers import JudgedAnswers, read_judged
 from semif.calibration.thresholds import (
     OperatingPoint,
     for_cost,

@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from sklearn.model_selection import GroupKFold
 
 from semif.calibration.grouped_mean import Mean, grouped_mean
-from semif.calibration.run_logits import LabelledLogits
+from semif.calibration.labelled_logits import LabelledLogits
 from semif.errors import SemifError
 from semif.evaluation.report.measures import (
     Bin,

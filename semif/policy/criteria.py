@@ -9,7 +9,7 @@ from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, Valida
 from pydantic_core import InitErrorDetails
 
 from semif.policy.conditions import Condition
-from semif.policy.problems import problems_together
+from semif.policy.cross_checks import problems_together
 from semif.policy.rules import MAX_RULES, Fallback, Name, Rule, Veto
 from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
 

@@ -8,10 +8,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from semif.aws.clients import Aws, aws_errors
 from semif.aws.s3 import S3Uri
-from semif.background.queue.places import FAILURES, REQUESTS
 from semif.client.endpoint_transport import MEDIA_TYPE, endpoint_error
 from semif.client.errors import AnswerTimeoutError, ThrottledError, UnavailableError, UnreachableError
 from semif.errors import SemifError
+from semif.sagemaker.bucket_folders import FAILURES, REQUESTS
 from semif.target.endpoint_state import describe_endpoint
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 
 from semif.aws.container_log import job_lines
-from semif.background.records import ANSWERED, FAILED, INVALID
+from semif.background.line_records import ANSWERED, FAILED, INVALID
 from semif.background.request_file import RequestFile
-from semif.background.transform.answers import write_answers
+from semif.background.transform.answers_file import write_answers
+from semif.background.transform.file_transform import Look, Work
 from semif.background.transform.jobs import Job, stop_job
-from semif.background.transform.work import Look, Work
 from semif.cli.options import (
     answers_file,
     environment_argument,

@@ -9,9 +9,9 @@ from semif.client.retry import Retry, until_answered
 from semif.client.transport import Transport
 from semif.evaluation.asking.forms import Form, Reading
 from semif.evaluation.asking.forms.fields import read_reply
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.labelled_tasks import Task
+from semif.evaluation.runs.option_orders import Job
 from semif.evaluation.runs.run_file import AnswerFault, Pins, Target
-from semif.evaluation.runs.tasks import Task
 from semif_adapter.contract.wire import Option
 
 _PROBE = Task(

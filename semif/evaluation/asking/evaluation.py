@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from semif.evaluation.asking.asked_server import AskedTarget
-from semif.evaluation.asking.callers import ask_all
+from semif.evaluation.asking.concurrency import ask_all
+from semif.evaluation.runs.labelled_tasks import TaskSet
 from semif.evaluation.runs.machine import describe_machine
-from semif.evaluation.runs.orders import jobs
+from semif.evaluation.runs.option_orders import jobs
 from semif.evaluation.runs.run_file import Asking, Header, TaskFile
 from semif.evaluation.runs.run_writer import open_run
-from semif.evaluation.runs.tasks import TaskSet
 
 
 def evaluate(

@@ -13,7 +13,7 @@ from semif.evaluation.report.pictures import (
 )
 from semif.evaluation.report.summary import is_replied
 from semif.evaluation.report.svg import Picture
-from semif.evaluation.report.tables import Name, interval, percent, seconds
+from semif.evaluation.report.table import Name, interval, percent, seconds
 from semif.evaluation.runs.run_file import Run
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from semif.evaluation.report.compare import Comparison, Pairs
 from semif.evaluation.report.report_tables import facts, how_asked
 from semif.evaluation.report.summary import Summary
-from semif.evaluation.report.tables import NONE, Name, Table, count, interval, name, number, percent, seconds
+from semif.evaluation.report.table import NONE, Name, Table, count, interval, name, number, percent, seconds
 from semif.evaluation.runs.run_file import Header, Run
 
 Figure = tuple[float, Callable[[float | None], str]]

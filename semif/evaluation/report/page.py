@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from semif.evaluation.report.svg import Picture
-from semif.evaluation.report.tables import Table
+from semif.evaluation.report.table import Table
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from semif.evaluation.report.measures import Bin
 from semif.evaluation.report.summary import Group
 from semif.evaluation.report.svg import FIRST, INK, SECOND, Picture, picture
-from semif.evaluation.report.tables import Name, interval, percent, seconds
+from semif.evaluation.report.table import Name, interval, percent, seconds
 
 SERIES_COLOURS = (FIRST, SECOND)
 MAX_GROUPS = 30

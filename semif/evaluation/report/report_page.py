@@ -12,7 +12,7 @@ from semif.evaluation.report.pictures import (
 from semif.evaluation.report.report_tables import TARGETS, planned_tasks, report_tables, report_title
 from semif.evaluation.report.summary import Summary, is_replied
 from semif.evaluation.report.svg import Picture
-from semif.evaluation.report.tables import Name, Table, interval, name, number, of, percent, seconds
+from semif.evaluation.report.table import Name, Table, interval, name, number, of, percent, seconds
 from semif.evaluation.runs.run_file import Record, Run
 
 

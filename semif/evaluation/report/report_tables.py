@@ -7,7 +7,7 @@ from pathlib import Path
 from semif.errors import SemifError
 from semif.evaluation.report.measures import BINS, Spread
 from semif.evaluation.report.summary import Calibration, Group, OrderSensitivity, Summary, TokenMass
-from semif.evaluation.report.tables import Name, Table, count, interval, name, number, of, percent, seconds
+from semif.evaluation.report.table import Name, Table, count, interval, name, number, of, percent, seconds
 from semif.evaluation.runs.run_file import Asking, Header, Run, read_run
 
 TARGETS = {

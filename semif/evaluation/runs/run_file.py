@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
-from semif.evaluation.runs.tasks import Kind
+from semif.evaluation.runs.labelled_tasks import Kind
 from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
 from semif_adapter.contract.wire import ModelInfo, WireModel

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from semif.aws.clients import Aws
 from semif.background.request_file import RequestLine
+from semif.background.transform.file_transform import WORK_DIGITS
 from semif.background.transform.jobs import job_pattern, job_request, jobs_of
 from semif.background.transform.parts import LINES_PER_PART, MAX_PARTS, PART_BYTES, cut
-from semif.background.transform.work import WORK_DIGITS
 from semif.cli import main
 from semif.deployment.stages import deploy_endpoint, destroy
 from semif.environment.environment import Environment, load_environment, read_environment

@@ -25,8 +25,8 @@ from semif.evaluation.asking.evaluation import evaluate as run
 from semif.evaluation.asking.forms import Form
 from semif.evaluation.asking.forms.chat import ChatForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
+from semif.evaluation.runs.labelled_tasks import read_task_sets
 from semif.evaluation.runs.run_file import Asking, Record, Target, read_run
-from semif.evaluation.runs.tasks import read_task_sets
 from semif.project.root import project_root
 from tests.support.running import running
 from tests.support.serving import SEMIF
@@ -312,7 +312,7 @@ def test_a_run_without_a_valid_answer_fails(tmp_path: Path) -> None:
 
 def test_an_arrival_is_counted_from_when_it_was_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One connection and a server slower than the arrivals: each waits longer, and its latency says so."""
-    monkeypatch.setattr("semif.evaluation.asking.callers.MAX_IN_FLIGHT", 1)
+    monkeypatch.setattr("semif.evaluation.asking.concurrency.MAX_IN_FLIGHT", 1)
     slow = Event()
 
     def script(number: int, path: str, document: Any) -> tuple[int, bytes]:

@@ -13,9 +13,9 @@ from semif.evaluation.asking.forms import Form, Reading
 from semif.evaluation.asking.forms.chat import ChatForm, named_option
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.labelled_tasks import Kind, Task
+from semif.evaluation.runs.option_orders import Job
 from semif.evaluation.runs.run_file import Record
-from semif.evaluation.runs.tasks import Kind, Task
 from semif_adapter.contract.wire import Option
 
 OPTIONS = (

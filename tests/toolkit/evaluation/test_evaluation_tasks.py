@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semif.errors import ProblemsError, SemifError
-from semif.evaluation.runs.orders import jobs
-from semif.evaluation.runs.tasks import Task, read_task_sets, read_tasks
+from semif.evaluation.runs.labelled_tasks import Task, read_task_sets, read_tasks
+from semif.evaluation.runs.option_orders import jobs
 from semif.project.root import project_root
 from semif_adapter.contract.wire import Option
 from semif_adapter.forms.systemone.parse import parse_system_one

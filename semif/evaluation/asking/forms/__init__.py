@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import Job
 from semif.evaluation.runs.run_file import AnswerFault, Pins, Status
 
 

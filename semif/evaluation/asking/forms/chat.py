@@ -8,7 +8,7 @@ from typing import Any
 
 from semif.evaluation.asking.forms import Reading, no_answer
 from semif.evaluation.asking.forms.fields import count_of, model_name, object_of, read_reply, seconds_of
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import Job
 from semif.evaluation.runs.run_file import Pins
 from semif_adapter.contract.question import content_text
 from semif_adapter.contract.wire import Option

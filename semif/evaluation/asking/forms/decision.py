@@ -7,7 +7,7 @@ from semif.client.reply import read_answer
 from semif.client.results import best_option
 from semif.evaluation.asking.forms import Reading, no_answer
 from semif.evaluation.asking.forms.fields import count_of, seconds_of, share_of
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import Job
 from semif.evaluation.runs.run_file import Pins
 
 

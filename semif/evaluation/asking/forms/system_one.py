@@ -14,7 +14,7 @@ from semif.evaluation.asking.forms.fields import (
     seconds_of,
     share_of,
 )
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import Job
 from semif.evaluation.runs.run_file import Pins
 from semif_adapter.forms.systemone.questions import FALSE, TRUE
 

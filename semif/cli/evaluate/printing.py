@@ -12,7 +12,7 @@ from semif.evaluation.report.compare import compare, pair
 from semif.evaluation.report.compare_tables import caveats, comparison_tables, verdict
 from semif.evaluation.report.report_tables import read_judged_run, report_tables
 from semif.evaluation.report.summary import Summary, summarise
-from semif.evaluation.report.tables import Table, markdown, print_tables
+from semif.evaluation.report.table import Table, markdown, print_tables
 from semif.evaluation.runs.run_file import keep_runs
 from semif.project.whole_files import write_whole
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
 from semif.evaluation.asking.asked_server import AskedTarget
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import Job
 from semif.evaluation.runs.run_file import Asking, Record
 
 MAX_IN_FLIGHT = 128

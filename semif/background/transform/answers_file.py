@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from semif.background.records import invalid, of_answer, of_failure, write_records
-from semif.background.transform.work import Work, problem_of
+from semif.background.line_records import invalid, of_answer, of_failure, write_records
+from semif.background.transform.file_transform import Work, problem_of
 
 
 def write_answers(work: Work, path: Path) -> Counter[str]:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from semif.background.records import record_line
+from semif.background.line_records import record_line
 from semif.errors import SemifError
 
 SCHEMA = 1

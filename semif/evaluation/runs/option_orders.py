@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from semif.evaluation.runs.tasks import Task
+from semif.evaluation.runs.labelled_tasks import Task
 from semif_adapter.contract.wire import Option
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semif.calibration.run_logits import adapter_result, option_logits, read_asked, task_files
+from semif.calibration.labelled_logits import adapter_result, option_logits, read_asked, task_files
 from semif.calibration.thresholds import Judged
 from semif.errors import SemifError, shown
 from semif.evaluation.runs.run_file import Record, Run
