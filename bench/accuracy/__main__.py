@@ -41,7 +41,7 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
 @dataclass(frozen=True)
-class Task:
+class LabelledQuestion:
     """A labelled question; `file` is the name of the file that holds it."""
 
     file: str
@@ -50,7 +50,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TurnAnswer:
     """What a task got in one order of its options: that which begins with option `turn`."""
 
     task: int
@@ -80,17 +80,17 @@ class Row:
     """How many tasks get another choice in one of the other orders; None where all orders are averaged."""
 
 
-def questions_of(path: Path) -> list[Task]:
+def questions_of(path: Path) -> list[LabelledQuestion]:
     """A file's tasks as the adapter asks them in System One's form. Raises SemifError."""
     tasks = []
     for task in read_tasks(path):
         body = {"state": task.state, "questions": {"q": task.system_one()}}
         (question,) = to_questions(parse_system_one(body, SystemOneInvocation, max_questions=1))
-        tasks.append(Task(path.stem, question, task.expected))
+        tasks.append(LabelledQuestion(path.stem, question, task.expected))
     return tasks
 
 
-def plan(tasks: Sequence[Task], readout: Readout, layout: Layout) -> list[tuple[int, int]]:
+def plan(tasks: Sequence[LabelledQuestion], readout: Readout, layout: Layout) -> list[tuple[int, int]]:
     """Pairs of a task and the option that its list begins with; those that share a prefix stand together."""
     pairs = []
     for index, task in enumerate(tasks):
@@ -108,16 +108,18 @@ def plan(tasks: Sequence[Task], readout: Readout, layout: Layout) -> list[tuple[
     return sorted(pairs, key=schema)
 
 
-def ask(engine: Engine, tasks: Sequence[Task], index: int, turn: int, layout: Layout) -> Answer:
+def ask(
+    engine: Engine, tasks: Sequence[LabelledQuestion], index: int, turn: int, layout: Layout
+) -> TurnAnswer:
     """The answer to a task with its options turned."""
     question = tasks[index].question
     options = question.options[turn:] + question.options[:turn]
     try:
         [result], _ = engine.score([replace(question, options=options)], layout)
     except EngineError:
-        return Answer(index, turn, None, (), 0, 0)
+        return TurnAnswer(index, turn, None, (), 0, 0)
     choice = result.option_ids[int(np.argmax(result.probabilities))] if is_valid(result, question) else None
-    return Answer(
+    return TurnAnswer(
         index,
         turn,
         choice,
@@ -134,10 +136,12 @@ def is_valid(result: Result, question: Question) -> bool:
     )
 
 
-def rows(tasks: Sequence[Task], answers: Sequence[Answer], readout: Readout, layout: Layout) -> Iterator[Row]:
+def rows(
+    tasks: Sequence[LabelledQuestion], answers: Sequence[TurnAnswer], readout: Readout, layout: Layout
+) -> Iterator[Row]:
     """The lines of one readout and layout: each file's tasks as received and, for letters, rotated."""
     for file in dict.fromkeys(task.file for task in tasks):
-        by_task: dict[int, list[Answer]] = {}
+        by_task: dict[int, list[TurnAnswer]] = {}
         for answer in sorted(answers, key=lambda answer: answer.turn):
             if tasks[answer.task].file == file:
                 by_task.setdefault(answer.task, []).append(answer)
@@ -149,7 +153,7 @@ def rows(tasks: Sequence[Task], answers: Sequence[Answer], readout: Readout, lay
             yield _row(tasks, [averaged(tasks, found) for found in by_task.values()], readout, layout, None)
 
 
-def averaged(tasks: Sequence[Task], orders: Sequence[Answer]) -> Answer:
+def averaged(tasks: Sequence[LabelledQuestion], orders: Sequence[TurnAnswer]) -> TurnAnswer:
     """The answer over all `orders` of one task, as `order_debiasing` gives it."""
     first = orders[0]
     options = tasks[first.task].question.options
@@ -157,7 +161,7 @@ def averaged(tasks: Sequence[Task], orders: Sequence[Answer]) -> Answer:
     if all(answer.choice is not None for answer in orders):
         logits = np.mean([answer.logits for answer in orders], axis=0)
         choice = options[int(np.argmax(logits))].id
-    return Answer(
+    return TurnAnswer(
         first.task,
         0,
         choice,
@@ -168,7 +172,11 @@ def averaged(tasks: Sequence[Task], orders: Sequence[Answer]) -> Answer:
 
 
 def _row(
-    tasks: Sequence[Task], answers: Sequence[Answer], readout: Readout, layout: Layout, flipped: int | None
+    tasks: Sequence[LabelledQuestion],
+    answers: Sequence[TurnAnswer],
+    readout: Readout,
+    layout: Layout,
+    flipped: int | None,
 ) -> Row:
     count = len(answers)
     return Row(
@@ -185,7 +193,7 @@ def _row(
     )
 
 
-def table(tasks: Sequence[Task], lines: Sequence[Row]) -> str:
+def table(tasks: Sequence[LabelledQuestion], lines: Sequence[Row]) -> str:
     """The rows in Markdown, with what guessing would get for each file."""
     text = ["| tasks | readout | layout | rotated | right | valid | prompt tokens | other orders change |"]
     text.append("|---|---|---|---|---:|---:|---:|---:|")

@@ -23,7 +23,7 @@ from typing import Any
 
 from bench.engine.contenders.adapter_process import (
     HOST,
-    Document,
+    JsonObject,
     Served,
     decision,
     machine,
@@ -59,7 +59,7 @@ CONTENT_TYPES = ["application/json"] * 12 + ["", "text/plain", "application/json
 ENCODINGS = [None] * 12 + ["gzip", "zstd", "br", "identity", "gzip, zstd", SECRET]
 
 
-def valid(chance: random.Random) -> Document:
+def valid(chance: random.Random) -> JsonObject:
     """A request of one of the forms."""
     one = decision(chance.randrange(1000), words=chance.randrange(1, 8))
     one["decision"]["question"] += f" {SECRET}"

@@ -36,7 +36,7 @@ INVALID = (
 )
 
 
-class Load:
+class LoadClients:
     """The clients and what they saw."""
 
     def __init__(self, served: Served, ends_at: float) -> None:
@@ -110,7 +110,7 @@ def main() -> int:
     with Served(os.environ.get("PRESET", "embedded")) as served:
         before = machine()
         began = time.monotonic()
-        load = Load(served, began + seconds)
+        load = LoadClients(served, began + seconds)
         memory = {"start": served.resident_bytes}
         with ThreadPoolExecutor(CONNECTIONS + 1) as threads:
             running = [threads.submit(load.ping)]

@@ -16,7 +16,7 @@ from typing import Any
 from semif.aws.s3 import S3Uri
 from semif.background import line_records
 from semif.background.queue.endpoint_queue import TTL_SECONDS, Accepted, EndpointQueue, UnknownError
-from semif.background.queue.submission_state import State
+from semif.background.queue.submission_state import SubmissionState
 from semif.background.request_file import RequestFile
 from semif.errors import SemifError
 
@@ -45,7 +45,7 @@ class Submission:
     def __init__(
         self,
         file: RequestFile,
-        state: State,
+        state: SubmissionState,
         queue: EndpointQueue,
         *,
         poll_seconds: float,
@@ -157,15 +157,15 @@ class Submission:
         self._looked = now
         # A line that was sent twice, because nobody knew of the first time, may have an answer and a failure:
         # answers come first, and one of the two is enough.
-        found: list[tuple[int, str, bool]] = []
+        arrived: list[tuple[int, str, bool]] = []
         known = set()
         for number, uri, is_failure in self._arrived():
             if number not in known:
                 known.add(number)
-                found.append((number, uri, is_failure))
-        contents = pool.map(self._queue.fetch, [uri for _, uri, _ in found])
+                arrived.append((number, uri, is_failure))
+        contents = pool.map(self._queue.fetch, [uri for _, uri, _ in arrived])
         ended = []
-        for (number, _, is_failure), content in zip(found, contents, strict=True):
+        for (number, _, is_failure), content in zip(arrived, contents, strict=True):
             self._slowest = max(self._slowest, time.time() - self._state.sent[number].time)
             record, again = (
                 line_records.of_failure(number, content)
@@ -177,7 +177,7 @@ class Submission:
         self._state.end(ended)
         lost = self._lost()  # of what has not come, however long ago it was sent
         self._state.end(lost)
-        self._looks_in_vain = 0 if found else self._looks_in_vain + 1
+        self._looks_in_vain = 0 if arrived else self._looks_in_vain + 1
         if self._looks_in_vain % SETTLE_LOOKS == SETTLE_LOOKS - 1:
             self._queue.check()
         return bool(ended or lost)

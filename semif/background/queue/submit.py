@@ -12,7 +12,7 @@ from semif.target.target import Target
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SubmissionCounts:
     """What came of a file's lines."""
 
     requests: int
@@ -23,7 +23,7 @@ class Outcome:
     """Requests that this run sent; a run that goes on with an earlier one sends the rest."""
 
 
-def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) -> Outcome:
+def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) -> SubmissionCounts:
     """Ask the asynchronous endpoint of `target` all of the file `path`, and write what came to `output`.
 
     What is known lies beside `output` meanwhile and afterwards: called again, it goes on where it ended.
@@ -50,7 +50,7 @@ def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) ->
                 file, state, queue, poll_seconds=target.poll_seconds, on_progress=on_progress
             ).run()
             counts = line_records.write_records(state.results(numbers), output)
-    return Outcome(
+    return SubmissionCounts(
         counts.total(),
         counts[line_records.ANSWERED],
         counts[line_records.FAILED],

@@ -122,8 +122,8 @@ def run(
             if output.exists():
                 click.echo(f"semif: {output} keeps the answers; the same command goes on there", err=True)
             raise
-    from semif.cli.evaluate.printing import tell_report  # noqa: PLC0415 - heavy, and an extra
+    from semif.cli.evaluate.printing import print_report  # noqa: PLC0415 - heavy, and an extra
 
-    summary = tell_report(output, html=None, markdown_file=None, as_json=as_json)
+    summary = print_report(output, html=None, markdown_file=None, as_json=as_json)
     if not summary.answered.part:
         raise SemifError(f"no task got a valid answer; {output} has what came instead")

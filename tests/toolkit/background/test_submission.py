@@ -17,7 +17,7 @@ from semif.aws.clients import Aws
 from semif.aws.s3 import S3Uri
 from semif.background import line_records
 from semif.background.queue.endpoint_queue import Accepted, EndpointQueue, UnknownError
-from semif.background.queue.submission_state import State, open_state
+from semif.background.queue.submission_state import SubmissionState, open_state
 from semif.background.request_file import RequestFile
 from semif.cli import main
 from semif.client.errors import RequestRefusedError
@@ -98,13 +98,13 @@ def test_every_line_is_found_where_it_is(lines: list[str], end: str, ended: bool
                     assert json.loads(file.body(line)) in (written, {"decision": written})
 
 
-def state_of(path: Path, **other: str) -> State:
+def state_of(path: Path, **other: str) -> SubmissionState:
     facts = {"file_sha256": "f" * 64, "endpoint": "e", "account": "0", "region": "r"} | other
     return open_state(path, numbers=range(1, 10), **facts)
 
 
 NUMBERS = st.integers(1, 3)
-ACTS: st.SearchStrategy[Callable[[State], None]] = st.one_of(
+ACTS: st.SearchStrategy[Callable[[SubmissionState], None]] = st.one_of(
     st.builds(lambda number: lambda state: state.sending([(number, 1)]), NUMBERS),
     st.builds(
         lambda number: (
@@ -121,7 +121,7 @@ ACTS: st.SearchStrategy[Callable[[State], None]] = st.one_of(
 
 @given(st.lists(ACTS, max_size=12), st.floats(0, 1))
 def test_a_state_that_was_torn_anywhere_says_what_was_written_whole(
-    acts: list[Callable[[State], None]], share: float
+    acts: list[Callable[[SubmissionState], None]], share: float
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
