@@ -1,5 +1,6 @@
 """`python -m bench.llama_builds`: the table of docs/upgrading-llama-cpp.md, in Markdown."""
 
+import argparse
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +43,7 @@ def _form(folder: Path) -> str:
 
 def main() -> int:
     """Print the table; the exit status."""
+    argparse.ArgumentParser(prog="bench.llama_builds", description=__doc__).parse_args()
     try:
         folders = library_folders()
         with TemporaryDirectory() as work:

@@ -153,7 +153,7 @@ def write_report(name: str, report: JsonObject) -> None:
     text = json.dumps(report, indent=2)
     path.write_text(text + "\n")
     print(text)
-    print(f"{name}: written to {path}")
+    print(f"bench.robustness.{name}: written to {path}")
 
 
 def machine() -> JsonObject:
