@@ -94,7 +94,7 @@ def serve_invocations(context: LocalContext, endpoints: SageMakerEndpoints) -> N
 
     def invoke_endpoint_async(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
         name = unquote(urlparse(self.uri).path.split("/")[2])
-        told_in = {
+        header_of = {
             "OutputLocation": "X-Amzn-SageMaker-OutputLocation",
             "FailureLocation": "X-Amzn-SageMaker-FailureLocation",
         }
@@ -109,7 +109,7 @@ def serve_invocations(context: LocalContext, endpoints: SageMakerEndpoints) -> N
             )
         except ApiError as error:
             return _json_error(400, "ValidationError", error.message)
-        headers = {header: reply[member] for member, header in told_in.items() if member in reply}
+        headers = {header: reply[member] for member, header in header_of.items() if member in reply}
         return 202, {**headers, "status": 202}, json.dumps({"InferenceId": reply["InferenceId"]})
 
     SageMakerRuntimeResponse.invoke_endpoint = invoke_endpoint
