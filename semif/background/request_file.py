@@ -14,6 +14,7 @@ from typing import BinaryIO, Self
 from semif.client.request import request_body
 from semif.environment.tables import Kind
 from semif.errors import SemifError
+from semif.project.whole_files import cannot_read
 from semif_adapter.contract.wire import MAX_BODY_BYTES
 
 MAX_LINES = 1_000_000
@@ -42,7 +43,7 @@ class RequestFile:
         try:
             self._file: BinaryIO = path.open("rb")
         except OSError as error:
-            raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+            raise cannot_read(path, error) from None
         try:
             self.sha256 = self._read()
             self._seen = self._look()

@@ -13,7 +13,7 @@ from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
 from semif.client.reply import Answer
 from semif.deployment import stages
-from semif.deployment.endpoint_watch import Look
+from semif.deployment.endpoint_watch import EndpointLook
 from semif.deployment.first_answer import first_answer
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
@@ -116,7 +116,7 @@ class _EndpointDisplay:
     def __init__(self, step: Step) -> None:
         self._step = step
         self._event = ""
-        self._look: Look | None = None
+        self._look: EndpointLook | None = None
 
     def on_line(self, line: str) -> None:
         """Show the CDK's line under what the endpoint is like."""
@@ -124,7 +124,7 @@ class _EndpointDisplay:
             self._event = text
             self._show()
 
-    def on_look(self, look: Look) -> None:
+    def on_look(self, look: EndpointLook) -> None:
         """Show `look`."""
         if self._look is None or look.summary != self._look.summary:
             self._step.log(f"endpoint: {look.summary} ({look.seconds:.0f} s)")

@@ -11,7 +11,7 @@ from semif.aws.stacks import TOOLKIT_STACK, Stack, delete_stack, empty_bucket, f
 from semif.background.transform.deployed_model import find_model, model_problems
 from semif.background.transform.jobs import find_job, jobs_of, stop_job
 from semif.deployment import cdk
-from semif.deployment.endpoint_watch import EndpointWatch, Look
+from semif.deployment.endpoint_watch import EndpointLook, EndpointWatch
 from semif.deployment.rollback import deployed_lock, keep_previous
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock, write_lock
@@ -21,7 +21,7 @@ from semif.target.endpoint_state import EndpointState, find_endpoint
 from semif.target.target import Target
 
 OnLine = Callable[[str], None]
-OnLook = Callable[[Look], None]
+OnLook = Callable[[EndpointLook], None]
 
 NO_DIFFERENCES = "Number of stacks with differences: 0"
 """The end of the last line of `cdk diff` where nothing differs."""

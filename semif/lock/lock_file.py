@@ -24,7 +24,7 @@ from semif.errors import ProblemsError, SemifError, problems_of
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of
 from semif.lock.locked_model import ARCHIVED, HUB, UNPACKED, LockedModel, LockPart
-from semif.project.whole_files import write_whole
+from semif.project.whole_files import cannot_read, write_whole
 from semif_adapter.archive.manifest import Sha256
 
 LOCAL_ACCOUNT = "000000000000"
@@ -157,7 +157,7 @@ def read_lock(path: Path) -> Lock:
         change = f"run `semif build {name}`, which writes it" if known else "correct its path"
         raise SemifError(f"there is no lock {path}; {change}") from None
     except OSError as error:
-        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_read(path, error) from None
     if len(content) > MAX_LOCK_BYTES:
         raise SemifError(f"{path} is longer than {MAX_LOCK_BYTES:,} bytes, which no lock needs")
     anew = f"run `semif build {name}` to write it anew"
