@@ -36,9 +36,9 @@ NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 def build_environment(target: Target, on_change: OnChange = lambda _: None) -> Lock:
     """Run the model build, and the image build beside it, and write the lock from what they export.
 
-    An environment of kind `text` has no image to build: its lock names the published one; with a model that
-    the container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build
-    ends quickly where its image is there already; where the archive is, no model build is started. Raises
+    A kind without our adapter has no image to build: its lock names the published one; with a model that the
+    container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build ends
+    quickly where its image is there already; where the archive is, no model build is started. Raises
     SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
     lock may hold; the lock on disk then stays as it was.
     """
@@ -52,7 +52,7 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
         environment.artifacts_stack,
         missing=f"run `semif deploy {target.command_line}`, which makes it first",
     )
-    run = _build_model if environment.kind == "text" else _build_both
+    run = _build_both if environment.serving_kind.runs_adapter else _build_model
     image_part, model = run(target, stack, on_change)
     lock = _lock(target, image_part, _model_part(target, model))
     write_lock(target.lock_path, lock)

@@ -13,8 +13,9 @@ from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
 from semif.client.reply import Answer
 from semif.deployment import stages
-from semif.deployment.endpoint_watch import EndpointLook
+from semif.deployment.endpoint_watch import EndpointLook, OnLook
 from semif.deployment.first_answer import first_answer
+from semif.deployment.target_cdk import OnLine
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import base_image
@@ -61,17 +62,17 @@ def deploy_chain(steps: Steps, target: Target) -> Answer | Completion | None:
 
 
 def endpoint_steps(
-    steps: Steps, target: Target, deploy: Callable[[stages.OnLine, stages.OnLook], Lock]
+    steps: Steps, target: Target, deploy: Callable[[OnLine, OnLook], Lock]
 ) -> Answer | Completion | None:
     """The Endpoint stack, which `deploy` deploys, and a first answer.
 
-    None in mode batch: a first job would take minutes, and its instance be billed.
+    None where there is no endpoint: a first job would take minutes, and its instance be billed.
     """
     with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
         display = _EndpointDisplay(step)
         deploy(display.on_line, display.on_look)
         step.note = target.environment.endpoint_name
-    if target.environment.endpoint.mode == "batch":
+    if not target.environment.inference_mode.has_endpoint:
         return None
     with steps.step("ask for a first answer"):
         return first_answer(target)
@@ -107,7 +108,7 @@ def build_step(steps: Steps, target: Target) -> Lock:
 def _build_title(environment: Environment) -> str:
     if environment.preset is None:
         return "pin the published image"
-    return "build the model" if environment.kind == "text" else "build the image and the model"
+    return "build the image and the model" if environment.serving_kind.runs_adapter else "build the model"
 
 
 class _EndpointDisplay:

@@ -39,6 +39,10 @@ class EndpointLook:
         return ", ".join([self.status, *(count if self.desired_instances else []), *self.stages])
 
 
+OnLook = Callable[[EndpointLook], None]
+"""Is told of each look, from another thread; it must not raise."""
+
+
 class EndpointWatch:
     """Looks every few seconds during its `with` block, from a thread of its own, and once more at its end.
 
@@ -46,9 +50,7 @@ class EndpointWatch:
     kept when it shows: CloudFormation may take the endpoint away before it ends.
     """
 
-    def __init__(
-        self, aws: Aws, endpoint: str, *, poll_seconds: float, on_look: Callable[[EndpointLook], None]
-    ) -> None:
+    def __init__(self, aws: Aws, endpoint: str, *, poll_seconds: float, on_look: OnLook) -> None:
         self._aws, self._endpoint, self._poll_seconds, self._on_look = aws, endpoint, poll_seconds, on_look
         self._began, self._began_at = time.monotonic(), time.time()
         self._first_status: str | None = None

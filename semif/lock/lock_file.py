@@ -19,7 +19,9 @@ from pydantic import (
 )
 
 from semif.environment.environment import environment_names, environments_folder
-from semif.environment.tables import AccountId, EnvironmentName, Kind, Region
+from semif.environment.kinds import KINDS
+from semif.environment.names import KindName
+from semif.environment.tables import AccountId, EnvironmentName, Region
 from semif.errors import ProblemsError, SemifError, problems_of
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of
@@ -82,7 +84,7 @@ class Lock(LockPart):
 
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
     environment: EnvironmentName
-    kind: Kind
+    kind: KindName
     account: AccountId
     region: Region
     image: Annotated[
@@ -97,15 +99,16 @@ class Lock(LockPart):
 
     @model_validator(mode="after")
     def _image_is_of_the_kind(self) -> "Lock":
-        if self.kind == "text" and not isinstance(self.image, PublishedImage):
+        published = isinstance(self.image, PublishedImage)
+        if KINDS[self.kind].runs_adapter and published:
             raise ValueError(
-                "image: kind 'text' runs the published image, of which a lock holds uri and base only; "
+                f"image: kind '{self.kind}' runs an image that was built, source_sha256 is missing; "
                 f"run `semif build {self.environment}`"
             )
-        if self.kind == "decision" and isinstance(self.image, PublishedImage):
+        if not KINDS[self.kind].runs_adapter and not published:
             raise ValueError(
-                "image: kind 'decision' runs an image that was built, source_sha256 is missing; "
-                f"run `semif build {self.environment}`"
+                f"image: kind '{self.kind}' runs the published image, of which a lock holds uri and base "
+                f"only; run `semif build {self.environment}`"
             )
         return self
 

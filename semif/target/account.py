@@ -140,8 +140,7 @@ def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> No
 
 def _quota_name(environment: Environment, instance_type: str) -> str:
     """The name under which Service Quotas lists how many instances of a type all endpoints, or jobs, have."""
-    usage = "transform job" if environment.endpoint.mode == "batch" else "endpoint"
-    return f"{instance_type} for {usage} usage"
+    return f"{instance_type} for {environment.inference_mode.quota} usage"
 
 
 def _find_quotas(aws: Aws, names: Collection[str]) -> dict[str, _Quota]:

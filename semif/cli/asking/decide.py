@@ -15,9 +15,8 @@ from semif.cli.output import json_option
 from semif.client.client import DecisionClient
 from semif.client.request import request_body
 from semif.client.retry import Attempt
-from semif.environment.asking import require_mode
+from semif.environment.asking import require_kind, require_mode
 from semif.environment.environment import load_environment
-from semif.errors import SemifError
 from semif.policy import load_policy
 from semif.project.whole_files import read_whole
 from semif.target.target import open_target
@@ -134,11 +133,7 @@ def _refuse_others(place: Place) -> None:
     if place.is_url:
         return
     environment = load_environment(place.name)
-    if environment.kind == "text":
-        raise SemifError(
-            f"{place.name} is of kind 'text': it answers in words; use `semif ask {place.name}`, or "
-            "ask an environment of kind 'decision'"
-        )
+    require_kind(environment, "decision")
     require_mode(environment, "realtime")
 
 

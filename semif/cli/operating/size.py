@@ -113,16 +113,14 @@ def command(
 
 
 def _refuse(environment: Environment, tokens: int) -> None:
-    if environment.kind == "text":
+    kind, mode = environment.serving_kind, environment.inference_mode
+    if kind.sizing_problem is not None:
         raise SemifError(
-            f"{environment.name} is of kind 'text': what it generates, and not its prompts, takes its time; "
-            "size an environment of kind 'decision'"
+            f"{environment.name} is of kind '{kind.name}': {kind.sizing_problem}; size an environment of "
+            "kind 'decision'"
         )
-    if environment.endpoint.mode == "batch":
-        raise SemifError(
-            f"{environment.name} has no endpoint: each transform job has the instances that `semif batch "
-            "--instances` asks for; size an environment of another mode"
-        )
+    if mode.sizing_problem is not None:
+        raise SemifError(f"{environment.name} {mode.sizing_problem}; size an environment of another mode")
     if tokens > (longest := environment.settings.context_tokens):
         raise SemifError(
             f"--tokens {tokens} is longer than adapter.context_tokens of {environment.name}, {longest}: "
