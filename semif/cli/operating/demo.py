@@ -96,7 +96,8 @@ def _run(steps: Steps, name: str) -> None:
     target = start_local(steps, name, tied=True)
     deploy_chain(steps, target)
     environment = target.environment
-    ask = _BY_MODE.get(environment.endpoint.mode) or _BY_KIND[environment.kind]
+    one_by_one = _decide if environment.serving_kind.asks_examples else _ask
+    ask = _BY_MODE.get(environment.endpoint.mode, one_by_one)
     ask(steps, target)
     destroy_chain(steps, target)
 
@@ -136,5 +137,4 @@ def _ask(steps: Steps, target: Target) -> None:
 
 
 _BY_MODE = {"async": _submit}
-_BY_KIND = {"decision": _decide, "text": _ask}
-"""How the demo asks an environment: as its mode wants it, else as its kind does."""
+"""How the demo asks a mode whose endpoint does not answer one by one."""
