@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from semif.errors import ProblemsError, SemifError, problems_of, shown
 from semif.models.gguf_file import SHARD
-from semif.models.hugging_face_hub import HubFile, find_file
+from semif.models.hub_lookup import HubFile, find_file
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.project.root import project_root
 from semif.project.toml_edit import Value, toml_value, with_keys
