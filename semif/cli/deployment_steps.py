@@ -7,7 +7,7 @@ from functools import partial
 from rich.markup import escape
 from rich.table import Table
 
-from semif.builds.codebuild import Build
+from semif.builds.codebuild import StartedBuild
 from semif.builds.environment_builds import build_environment
 from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
@@ -150,7 +150,7 @@ class _BuildDisplay:
         self._step = step
         self._phases: dict[str, str] = {}
 
-    def __call__(self, builds: Sequence[Build]) -> None:
+    def __call__(self, builds: Sequence[StartedBuild]) -> None:
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True, min_width=len("image"))
         table.add_column(no_wrap=True, overflow="ellipsis")

@@ -270,6 +270,6 @@ class AlarmsTable(FileTable):
     """Age of the oldest waiting request; asynchronous endpoints only."""
 
 
-def hub_url(repository: str, file: str, revision: str) -> str:
+def hub_file_url(repository: str, file: str, revision: str) -> str:
     """The address of one file at one commit: the same bytes for ever, or none."""
     return f"https://huggingface.co/{repository}/resolve/{revision}/{file}"

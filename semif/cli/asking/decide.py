@@ -9,7 +9,13 @@ import click
 from rich.console import Console
 
 from semif.cli.answer_bars import show_answer
-from semif.cli.asking.decide_policy import Place, decide_under, further_places, one_decision, show_outcome
+from semif.cli.asking.decide_policy import (
+    Addressee,
+    decide_under,
+    further_addressees,
+    one_decision,
+    show_outcome,
+)
 from semif.cli.options import api_key, target_options, url_option
 from semif.cli.output import json_option
 from semif.client.client import DecisionClient
@@ -80,7 +86,7 @@ def command(
         )
     if endpoints and policy_file is None:
         raise click.UsageError("--endpoint goes with --policy")
-    first = Place(url, is_url=True) if url is not None else Place(arguments[0], is_url=False)
+    first = Addressee(url, is_url=True) if url is not None else Addressee(arguments[0], is_url=False)
     _refuse_others(first)
     body = request_body(_read(arguments[-1]), name=arguments[-1])
     opened = partial(_open_client, on_this_machine=on_this_machine, profile=profile)
@@ -88,7 +94,7 @@ def command(
     if policy_file is not None:
         policy = load_policy(policy_file)
         request = one_decision(body, name=arguments[-1])
-        further = further_places(policy, endpoints)
+        further = further_addressees(policy, endpoints)
         for place in further.values():
             _refuse_others(place)
         with opened(first, api_key=api_key()) as client, ExitStack() as others:
@@ -108,7 +114,7 @@ def command(
 
 
 def _open_client(
-    place: Place, *, on_this_machine: bool, profile: str | None, api_key: str | None = None
+    place: Addressee, *, on_this_machine: bool, profile: str | None, api_key: str | None = None
 ) -> DecisionClient:
     """The key is for the address of `--url` alone: other servers must not learn it."""
     if place.is_url:
@@ -128,7 +134,7 @@ def _tell_retry(attempt: Attempt) -> None:
     )
 
 
-def _refuse_others(place: Place) -> None:
+def _refuse_others(place: Addressee) -> None:
     """Refuse an environment that answers in words, or not while the caller waits."""
     if place.is_url:
         return

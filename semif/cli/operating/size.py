@@ -7,7 +7,7 @@ import click
 
 from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option, print_json
-from semif.deployment.capacity import MAX_BUSY, Load, Size, size
+from semif.deployment.capacity import MAX_BUSY, FleetSize, RequestLoad, size
 from semif.deployment.token_rate import rate_from_log, rate_from_url
 from semif.environment.environment import Environment, load_environment
 from semif.errors import SemifError
@@ -91,7 +91,7 @@ def command(
         target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
         rate, count = rate_from_log(target.aws, loaded.endpoint_name)
         source = f"median of {count} figures of {loaded.endpoint_name} in the last hour"
-    load = Load(requests_per_second, tokens, questions, cached_share)
+    load = RequestLoad(requests_per_second, tokens, questions, cached_share)
     found = size(load, tokens_per_second=rate, deadline_seconds=loaded.settings.deadline_seconds)
     assumptions = list(_assumptions(loaded))
     if as_json:
@@ -128,7 +128,9 @@ def _refuse(environment: Environment, tokens: int) -> None:
         )
 
 
-def _told(environment: Environment, load: Load, found: Size, rate: float, source: str) -> Iterator[str]:
+def _told(
+    environment: Environment, load: RequestLoad, found: FleetSize, rate: float, source: str
+) -> Iterator[str]:
     types = " or ".join(environment.endpoint.instance_types)
     yield f"{found.instances} x {types}"
     fewest, most = environment.min_instance_count, environment.max_instance_count

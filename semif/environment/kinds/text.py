@@ -6,7 +6,7 @@ from typing import Any
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.memory_need import MemoryNeed, text_need
-from semif.environment.tables import hub_url
+from semif.environment.tables import hub_file_url
 from semif.models.presets import Preset
 from semif.sagemaker.llama_server_variables import with_defaults
 from semif_adapter.contract.settings import Settings
@@ -52,7 +52,7 @@ class Text(ServingKind):
         model = file.model
         source = {}
         if model.hf_repo and model.hf_file and model.revision:
-            source["SM_LLAMA_CPP_MODEL_URL"] = hub_url(model.hf_repo, model.hf_file, model.revision)
+            source["SM_LLAMA_CPP_MODEL_URL"] = hub_file_url(model.hf_repo, model.hf_file, model.revision)
         return source | _llama_server(file)
 
     def memory_need(self, preset: Preset, file: EnvironmentFile, _settings: Settings, /) -> MemoryNeed:
