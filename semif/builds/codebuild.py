@@ -100,21 +100,21 @@ def require_success(builds: Sequence[StartedBuild]) -> None:
 
 def _refresh(aws: Aws, builds: Sequence[StartedBuild]) -> None:
     by_id = {build.id: build for build in builds if not build.ended}
-    for told in aws.codebuild.batch_get_builds(ids=list(by_id))["builds"]:
-        build = by_id[told["id"]]
-        logs = told.get("logs", {})
+    for description in aws.codebuild.batch_get_builds(ids=list(by_id))["builds"]:
+        build = by_id[description["id"]]
+        logs = description.get("logs", {})
         build.log_group, build.log_stream = logs.get("groupName"), logs.get("streamName")
         _read_log(aws, build)
-        exported = told.get("exportedEnvironmentVariables", [])
+        exported = description.get("exportedEnvironmentVariables", [])
         build.exported = {variable["name"]: variable.get("value", "") for variable in exported}
-        build.phase = told.get("currentPhase", build.phase)
-        build.status = told["buildStatus"]
+        build.phase = description.get("currentPhase", build.phase)
+        build.status = description["buildStatus"]
         if build.ended and build.status != SUCCEEDED:
-            _note_failed_phase(build, told)
+            _note_failed_phase(build, description)
 
 
-def _note_failed_phase(build: StartedBuild, told: "BuildTypeDef") -> None:
-    for phase in told.get("phases", []):
+def _note_failed_phase(build: StartedBuild, description: "BuildTypeDef") -> None:
+    for phase in description.get("phases", []):
         if phase.get("phaseStatus") not in {None, SUCCEEDED, IN_PROGRESS}:
             contexts = phase.get("contexts", [])
             build.phase = phase["phaseType"]

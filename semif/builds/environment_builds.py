@@ -123,14 +123,14 @@ def _published_model(target: Target, stack: Stack) -> StartedBuild | None:
     """A build that has ended, where the model is there: a real one would find it too, after a minute."""
     table = target.environment.model
     models = S3Uri(stack.output("BucketName"), MODELS_PREFIX)
-    found = find_model(target.aws.s3, load_preset(str(table.preset)), models, table.format)
-    if found is None:
+    published = find_model(target.aws.s3, load_preset(str(table.preset)), models, table.format)
+    if published is None:
         return None
     exported = {
-        "MODEL_MANIFEST_SHA256": found.manifest_sha256,
-        "MODEL_S3_URI": found.address,
-        "MODEL_ARCHIVE_SHA256": found.archive_sha256 or "",
-        "MODEL_FORMAT": found.format,
+        "MODEL_MANIFEST_SHA256": published.manifest_sha256,
+        "MODEL_S3_URI": published.address,
+        "MODEL_ARCHIVE_SHA256": published.archive_sha256 or "",
+        "MODEL_FORMAT": published.format,
     }
     project = stack.output("ModelProjectName")
     return StartedBuild(

@@ -240,9 +240,9 @@ def _digest(body: bytes) -> str:
 
 
 def _check_digest(name: str, body: bytes, expected: str | None) -> None:
-    if expected is not None and expected != (found := _digest(body)):
+    if expected is not None and expected != (actual := _digest(body)):
         raise SemifError(
-            f"{name} gives bytes with the digest {found}, named was {shown(expected)}; try again"
+            f"{name} gives bytes with the digest {actual}, named was {shown(expected)}; try again"
         )
 
 

@@ -126,8 +126,8 @@ def _open_client(
 def _tell_retry(attempt: Attempt) -> None:
     if attempt.retry_in_seconds is None:
         return
-    told = [str(part) for part in (attempt.status, attempt.code) if part is not None]
-    happened = f"was answered {' '.join(told)}" if told else "got no answer"
+    failure = [str(part) for part in (attempt.status, attempt.code) if part is not None]
+    happened = f"was answered {' '.join(failure)}" if failure else "got no answer"
     click.echo(
         f"semif: attempt {attempt.number} {happened}, the next is in {attempt.retry_in_seconds:.1f} s",
         err=True,

@@ -36,13 +36,13 @@ def one_decision(body: bytes, *, name: str) -> DecisionRequest:
     return request
 
 
-def further_addressees(policy: Policy, given: tuple[str, ...]) -> dict[str, Addressee]:
+def further_addressees(policy: Policy, addresses: tuple[str, ...]) -> dict[str, Addressee]:
     """Where each endpoint of the policy's fallback is: at an address `NAME=URL`, else the environment NAME.
 
     Raises SemifError for an address without such a name.
     """
     places = {name: Addressee(name, is_url=False) for name in policy.fallback.endpoints}
-    for text in given:
+    for text in addresses:
         name, equals, url = text.partition("=")
         if not equals or name not in places or places[name].is_url:
             known = ", ".join(places) or "it has none"

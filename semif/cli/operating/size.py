@@ -92,7 +92,7 @@ def command(
         rate, count = rate_from_log(target.aws, loaded.endpoint_name)
         source = f"median of {count} figures of {loaded.endpoint_name} in the last hour"
     load = RequestLoad(requests_per_second, tokens, questions, cached_share)
-    found = size(load, tokens_per_second=rate, deadline_seconds=loaded.settings.deadline_seconds)
+    fleet = size(load, tokens_per_second=rate, deadline_seconds=loaded.settings.deadline_seconds)
     assumptions = list(_assumptions(loaded))
     if as_json:
         print_json(
@@ -101,12 +101,12 @@ def command(
                 "load": asdict(load),
                 "tokens_per_second": rate,
                 "rate_source": source,
-                "size": {**asdict(found), "seconds": found.seconds},
+                "size": {**asdict(fleet), "seconds": fleet.seconds},
                 "assumptions": assumptions,
             }
         )
         return
-    for line in (*_told(loaded, load, found, rate, source), "assumed:"):
+    for line in (*_lines(loaded, load, fleet, rate, source), "assumed:"):
         click.echo(line)
     for line in assumptions:
         click.echo(f"  {line}")
@@ -128,21 +128,21 @@ def _refuse(environment: Environment, tokens: int) -> None:
         )
 
 
-def _told(
-    environment: Environment, load: RequestLoad, found: FleetSize, rate: float, source: str
+def _lines(
+    environment: Environment, load: RequestLoad, fleet: FleetSize, rate: float, source: str
 ) -> Iterator[str]:
     types = " or ".join(environment.endpoint.instance_types)
-    yield f"{found.instances} x {types}"
+    yield f"{fleet.instances} x {types}"
     fewest, most = environment.min_instance_count, environment.max_instance_count
-    short = ", too few" if most < found.instances else ""
+    short = ", too few" if most < fleet.instances else ""
     yield f"  in the file     {fewest} to {most}{short}"
     yield f"  rate            {rate:,.0f} tokens/s an instance, {source}"
     yield f"  to compute      {load.computed_tokens:,.0f} tokens a request"
-    yield f"  busy            {found.busy:.0%} of the time"
-    yield f"  work            {found.service_seconds:.3f} s a request"
-    yield f"  wait for it     {found.queue_seconds:.3f} s on average"
-    yield f"  answer          {found.seconds:.3f} s on average"
-    yield f"  in flight       {found.in_flight:.2f} requests an instance on average"
+    yield f"  busy            {fleet.busy:.0%} of the time"
+    yield f"  work            {fleet.service_seconds:.3f} s a request"
+    yield f"  wait for it     {fleet.queue_seconds:.3f} s on average"
+    yield f"  answer          {fleet.seconds:.3f} s on average"
+    yield f"  in flight       {fleet.in_flight:.2f} requests an instance on average"
 
 
 def _assumptions(environment: Environment) -> Iterator[str]:
