@@ -1,6 +1,6 @@
 """What the modes with an endpoint have in common: where it is placed, how it scales and moves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from semif.environment.kinds.kind import ServingKind
@@ -57,6 +57,8 @@ class EndpointMode(InferenceMode):
 
 def variant_problems(tables: RawTables) -> Iterator[str]:
     """What is wrong with where the raw tables place a production variant."""
+    if not isinstance(tables.get("endpoint"), Mapping):  # reported by the file itself
+        return
     endpoint = table_in(tables, "endpoint")
     pool = typed_in(endpoint, "instance_pool", list)
     placement = {
@@ -66,7 +68,7 @@ def variant_problems(tables: RawTables) -> Iterator[str]:
         "inference_ami_version": typed_in(endpoint, "inference_ami_version", str),
     }
     misread = any(placement[key] is None and key in endpoint for key in ("instance_type", "instance_pool"))
-    if endpoint and not misread:  # the table reports a wrong type; that neither is there would be untrue
+    if not misread:  # the table reports a wrong type; that neither is there would be untrue
         yield from (f"endpoint: {problem}" for problem in placement_problems(**placement))
 
 
