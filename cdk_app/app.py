@@ -4,6 +4,7 @@ Synthesis reads files of this project only; it needs neither credentials nor a n
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -11,8 +12,10 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdk_app.stacks.artifacts import ArtifactsStack
+from cdk_app.stacks.async_endpoint import AsyncEndpointStack
 from cdk_app.stacks.batch import BatchStack
 from cdk_app.stacks.endpoint import EndpointStack
+from cdk_app.stacks.model_stack import ModelStack
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.errors import SemifError
 from semif.images.base_images import base_image
@@ -21,6 +24,12 @@ from semif.lock.lock_file import Lock, lock_path, read_lock
 
 Stage = Literal["artifacts", "all"]
 
+ENDPOINT_STACKS: dict[str, Callable[..., ModelStack]] = {
+    "realtime": EndpointStack,
+    "async": AsyncEndpointStack,
+    "batch": BatchStack,
+}
+"""What `Semif-NAME-Endpoint` is in each mode; each takes the scope, `environment` and `lock`."""
 
 Deployment = tuple[Environment, Lock | None]
 """An environment with its lock, or with none before its first builds."""
@@ -35,12 +44,11 @@ def build(*deployments: Deployment, app: App) -> None:
     """
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for environment, lock in deployments:
-        extended = base_image(environment.accelerator) if environment.kind == "decision" else None
+        extended = base_image(environment.accelerator) if environment.serving_kind.runs_adapter else None
         if environment.preset is not None:
             ArtifactsStack(app, base_image=extended, environment=environment)
         if lock is not None:
-            stack = BatchStack if environment.endpoint.mode == "batch" else EndpointStack
-            stack(app, environment=environment, lock=lock)
+            ENDPOINT_STACKS[environment.endpoint.mode](app, environment=environment, lock=lock)
 
 
 def compose(app: App) -> None:

@@ -36,7 +36,7 @@ class ArtifactsStack(EnvironmentStack):
         bucket = ModelBucket(self, "ModelBucket", encryption_key=key, removal_policy=removal_policy)
         model_build = ModelBuild(self, "ModelBuild", bucket=bucket, encryption_key=key)
         # Here, and not beside the endpoint: a rolled back Endpoint stack would take the reason along.
-        if environment.endpoint.mode != "batch":  # transform jobs write to a group that all of them share
+        if environment.inference_mode.has_endpoint:  # transform jobs write to a group that all of them share
             EndpointLog(
                 self,
                 "EndpointLog",

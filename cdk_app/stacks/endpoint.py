@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import CfnOutput, RemovalPolicy
+from aws_cdk import CfnOutput
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from cdk_app.stacks.model_stack import ModelStack
 from semif.environment.environment import Environment
+from semif.environment.tables import ScalingTable
 from semif.lock.lock_file import Lock
 from semif_constructs.hosting.async_inference import AsyncInference
-from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.update_policy import deployment_config
 from semif_constructs.hosting.variant_scaling import VariantScaling
@@ -23,7 +23,13 @@ from semif_constructs.watching.request_alarms import RequestAlarms
 
 
 class EndpointStack(ModelStack):
-    """`Semif-NAME-Endpoint` of an environment that has an endpoint."""
+    """`Semif-NAME-Endpoint` of an environment whose endpoint answers while callers wait.
+
+    Other modes with an endpoint derive from it, and say what is theirs.
+    """
+
+    asynchronous = False
+    """Whether the endpoint answers by a queue: it has other figures then, other alarms and other bounds."""
 
     def __init__(self, scope: Construct, *, environment: Environment, lock: Lock) -> None:
         """Compose the stack from a lock that was checked against `environment`."""
@@ -39,11 +45,10 @@ class EndpointStack(ModelStack):
         if request_alarms is not None and environment.deployment is not None:
             request_alarms.grant_describe(model.role)
         table = environment.endpoint
-        asynchronous = table.mode == "async"
         endpoint = ModelEndpoint(
             self,
             "Endpoint",
-            async_inference=self._async_inference(environment) if asynchronous else None,
+            async_inference=self.async_inference(environment),
             container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
             deployment_config=self._deployment_config(environment, request_alarms),
             encryption_key=self.encryption_key,
@@ -65,9 +70,9 @@ class EndpointStack(ModelStack):
         EndpointDashboard(
             self,
             "Dashboard",
-            adapter=environment.kind == "decision",
+            adapter=environment.serving_kind.runs_adapter,
             alarms=alarms,
-            asynchronous=asynchronous,
+            asynchronous=self.asynchronous,
             gpu=environment.accelerator == "cuda",
             metrics=endpoint.metrics,
         )
@@ -89,32 +94,21 @@ class EndpointStack(ModelStack):
         CfnOutput(self, "AlarmTopicArn", value=made.topic.topic_arn)
         return [made.topic]
 
-    def _async_inference(self, environment: Environment) -> AsyncInference:
-        """Bucket and topics of an asynchronous endpoint. `semif destroy` empties the bucket of BucketName."""
-        table = environment.async_
-        given = {
-            "success_topic": (table.success_topic_arn, "SuccessTopic"),
-            "error_topic": (table.error_topic_arn, "ErrorTopic"),
-        }
-        topics = {
-            name: sns.Topic.from_topic_arn(self, construct_id, arn)
-            for name, (arn, construct_id) in given.items()
-            if arn is not None
-        }
-        retain = environment.removal == "retain"
-        made = AsyncInference(
-            self,
-            "AsyncInference",
-            concurrent_invocations_per_instance=environment.concurrent_invocations,
-            encryption_key=self.encryption_key,
-            expiry_days=table.expiry_days,
-            removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
-            **topics,
+    def async_inference(self, _environment: Environment, /) -> AsyncInference | None:
+        """The queue of the endpoint; None: it has none."""
+        return None
+
+    def backlog_age_seconds(self, _environment: Environment, /) -> int | None:
+        """The age of the oldest request in the queue that sets off an alarm; None: there is no such alarm."""
+        return None
+
+    def scale(self, environment: Environment, table: ScalingTable, scaling: VariantScaling) -> None:
+        """Add the policies that move the number of instances between their bounds."""
+        scaling.track_concurrency(
+            table.concurrent_requests_per_instance,
+            scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,
+            scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
         )
-        CfnOutput(self, "BucketName", value=made.bucket.bucket_name)
-        CfnOutput(self, "SuccessTopicArn", value=made.success_topic.topic_arn)
-        CfnOutput(self, "ErrorTopicArn", value=made.error_topic.topic_arn)
-        return made
 
     def _request_alarms(self, environment: Environment, topics: Sequence[sns.ITopic]) -> RequestAlarms | None:
         table = environment.alarms
@@ -123,13 +117,13 @@ class EndpointStack(ModelStack):
         return RequestAlarms(
             self,
             "RequestAlarms",
-            asynchronous=environment.endpoint.mode == "async",
+            asynchronous=self.asynchronous,
             error_percent=table.error_percent,
             metrics=EndpointMetrics(environment.endpoint_name),
             min_allowed_token_mass=table.min_allowed_token_mass if environment.answers_with_letters else None,
             model_p95_seconds=table.model_p95_seconds,
             overhead_seconds=table.overhead_seconds,
-            refusal_percent=table.refusal_percent if environment.kind == "decision" else None,
+            refusal_percent=table.refusal_percent if environment.serving_kind.runs_adapter else None,
             topics=topics,
         )
 
@@ -139,12 +133,8 @@ class EndpointStack(ModelStack):
         return CapacityAlarms(
             self,
             "CapacityAlarms",
-            adapter=environment.kind == "decision",
-            backlog_age_seconds=(
-                environment.alarms.backlog_age_seconds
-                if environment.alarms is not None and environment.endpoint.mode == "async"
-                else None
-            ),
+            adapter=environment.serving_kind.runs_adapter,
+            backlog_age_seconds=self.backlog_age_seconds(environment),
             endpoint=endpoint,
             longest_start_seconds=2 * environment.start_seconds,
             scales_to_zero=environment.min_instance_count == 0,
@@ -172,23 +162,9 @@ class EndpointStack(ModelStack):
         scaling = VariantScaling(
             self,
             "Scaling",
-            asynchronous=environment.endpoint.mode == "async",
+            asynchronous=self.asynchronous,
             endpoint=endpoint,
             max_instance_count=table.max_instance_count,
             min_instance_count=table.min_instance_count,
         )
-        if environment.endpoint.mode == "async":
-            BacklogScaling(
-                self,
-                "BacklogScaling",
-                backlog_per_instance=table.backlog_per_instance,
-                scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,
-                scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
-                variant_scaling=scaling,
-            )
-            return
-        scaling.track_concurrency(
-            table.concurrent_requests_per_instance,
-            scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,
-            scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
-        )
+        self.scale(environment, table, scaling)

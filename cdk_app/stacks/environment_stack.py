@@ -1,6 +1,6 @@
 """What both stacks of an environment share: its place, its tags, its key, the bound of its roles."""
 
-from aws_cdk import Environment as Place
+from aws_cdk import Environment as AwsEnvironment
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -27,7 +27,7 @@ class EnvironmentStack(Stack):
             scope,
             name,
             description=f"Semif {environment.name}: {description}",
-            env=Place(account=account, region=region),
+            env=AwsEnvironment(account=account, region=region),
             stack_name=name,
             tags={**environment.tags, "semif:environment": environment.name},
         )

@@ -49,7 +49,7 @@ class ModelStack(EnvironmentStack):
             network_isolation=environment.endpoint.network_isolation,
             security_groups=self._security_groups(environment.network),
             subnets=self._subnets(environment.network),
-            transform_jobs=environment.endpoint.mode == "batch",
+            transform_jobs=not environment.inference_mode.has_endpoint,
         )
         CfnOutput(self, "ModelName", value=self.model.model_name)
 

@@ -17,6 +17,8 @@ TOOLKIT_STACK = "CDKToolkit"
 """What `cdk bootstrap` makes, once per account and region."""
 
 _DELETE_SECONDS = 3600
+_NOT_EMPTY = "not empty"
+"""In what S3 says of a bucket that cannot be deleted, which CloudFormation hands on."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Stack:
             return self.outputs[key]
         except KeyError:
             raise SemifError(f"the stack {self.name} has no output {key}; deploy it again") from None
+
+
+class BucketNotEmptyError(SemifError):
+    """A stack could not be deleted because a bucket of it still holds something."""
 
 
 def find_stack(aws: Aws, name: str) -> Stack | None:
@@ -111,16 +117,18 @@ def stack_metadata(aws: Aws, stack: str) -> Mapping[str, object]:
 def delete_stack(
     aws: Aws, stack: Stack, *, poll_seconds: float, on_status: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Delete the stack and wait for its end. Raises SemifError with the resources that would not go."""
+    """Delete the stack and wait for its end.
+
+    Raises SemifError with the resources that would not go; BucketNotEmptyError where S3 says so of one.
+    """
     with aws_errors():
         aws.cloudformation.delete_stack(StackName=stack.id)
     deadline = time.monotonic() + _DELETE_SECONDS
     while left := find_stack(aws, stack.id):
         on_status(left.status)
         if left.status.endswith("_FAILED"):
-            raise SemifError(
-                "\n".join([f"{stack.name} could not be deleted: {left.reason}", *_failed(aws, stack)])
-            )
+            message = "\n".join([f"{stack.name} could not be deleted: {left.reason}", *_failed(aws, stack)])
+            raise BucketNotEmptyError(message) if _NOT_EMPTY in message else SemifError(message)
         if time.monotonic() > deadline:
             raise SemifError(
                 f"{stack.name} is still {left.status} after {_DELETE_SECONDS} s; its events in "

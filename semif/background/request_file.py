@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from semif.client.request import request_body
-from semif.environment.tables import Kind
+from semif.environment.kinds import KINDS
 from semif.errors import SemifError
+from semif.project.whole_files import cannot_read
 from semif_adapter.contract.wire import MAX_BODY_BYTES
 
 MAX_LINES = 1_000_000
@@ -34,7 +35,7 @@ class RequestLine:
 class RequestFile:
     """A file of requests, opened for reading. `sha256` is of the whole file."""
 
-    def __init__(self, path: Path, kind: Kind) -> None:
+    def __init__(self, path: Path, kind: str) -> None:
         """Read it once. Raises SemifError where it cannot be read, or holds no request at all."""
         self.path = path
         self._kind = kind
@@ -42,7 +43,7 @@ class RequestFile:
         try:
             self._file: BinaryIO = path.open("rb")
         except OSError as error:
-            raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+            raise cannot_read(path, error) from None
         try:
             self.sha256 = self._read()
             self._seen = self._look()
@@ -101,17 +102,10 @@ class RequestFile:
         return None
 
 
-def _body(text: bytes, number: int, kind: Kind) -> bytes:
+def _body(text: bytes, number: int, kind: str) -> bytes:
     """The request of a line. Raises SemifError, which names the line."""
     name = f"line {number}"
     body = request_body(text.strip(), name=name)
-    document = json.loads(body)
-    if kind == "decision":
-        if "messages" in document:
-            raise SemifError(f"{name} asks for a chat completion, which a decision endpoint does not give")
-        return body
-    if "messages" not in document:
-        raise SemifError(f"{name} has no messages: a text endpoint takes chat completions")
-    if document.get("stream"):
-        raise SemifError(f"{name} asks for a stream, and answers come whole here; leave `stream` out")
+    if problem := KINDS[kind].request_problem(json.loads(body)):
+        raise SemifError(f"{name} {problem}")
     return body

@@ -23,7 +23,7 @@ SHOWN_LINES = 12
 
 
 @dataclass
-class Build:
+class StartedBuild:
     """One started build; `follow` keeps it up to date.
 
     `name` is Semif's own ("image", "model"); `reason_code` and `reason` are what CodeBuild says about the
@@ -53,7 +53,9 @@ class BuildError(SemifError):
     """A build ended otherwise than SUCCEEDED; the message holds phase, reason and last log lines."""
 
 
-def start_build(aws: Aws, *, name: str, project: str, source: str, variables: Mapping[str, str]) -> Build:
+def start_build(
+    aws: Aws, *, name: str, project: str, source: str, variables: Mapping[str, str]
+) -> StartedBuild:
     """Start `project` on the zip at `source` (`bucket/key`), with `variables` beside the project's own."""
     with aws_errors():
         reply = aws.codebuild.start_build(
@@ -64,15 +66,15 @@ def start_build(aws: Aws, *, name: str, project: str, source: str, variables: Ma
                 {"name": key, "value": value, "type": "PLAINTEXT"} for key, value in sorted(variables.items())
             ],
         )
-    return Build(name=name, project=project, id=reply["build"]["id"])
+    return StartedBuild(name=name, project=project, id=reply["build"]["id"])
 
 
 def follow(
     aws: Aws,
-    builds: Sequence[Build],
+    builds: Sequence[StartedBuild],
     *,
     poll_seconds: float,
-    on_change: Callable[[Sequence[Build]], None] = lambda _: None,
+    on_change: Callable[[Sequence[StartedBuild]], None] = lambda _: None,
 ) -> None:
     """Wait until every build has ended, well or not; `on_change` sees them after each look.
 
@@ -90,29 +92,29 @@ def follow(
                 _read_log(aws, build)
 
 
-def require_success(builds: Sequence[Build]) -> None:
+def require_success(builds: Sequence[StartedBuild]) -> None:
     """Raise BuildError for the builds that ended otherwise than well."""
     if failed := [build for build in builds if build.status != SUCCEEDED]:
         raise BuildError("\n".join(_failure(build) for build in failed))
 
 
-def _refresh(aws: Aws, builds: Sequence[Build]) -> None:
+def _refresh(aws: Aws, builds: Sequence[StartedBuild]) -> None:
     by_id = {build.id: build for build in builds if not build.ended}
-    for told in aws.codebuild.batch_get_builds(ids=list(by_id))["builds"]:
-        build = by_id[told["id"]]
-        logs = told.get("logs", {})
+    for description in aws.codebuild.batch_get_builds(ids=list(by_id))["builds"]:
+        build = by_id[description["id"]]
+        logs = description.get("logs", {})
         build.log_group, build.log_stream = logs.get("groupName"), logs.get("streamName")
         _read_log(aws, build)
-        exported = told.get("exportedEnvironmentVariables", [])
+        exported = description.get("exportedEnvironmentVariables", [])
         build.exported = {variable["name"]: variable.get("value", "") for variable in exported}
-        build.phase = told.get("currentPhase", build.phase)
-        build.status = told["buildStatus"]
+        build.phase = description.get("currentPhase", build.phase)
+        build.status = description["buildStatus"]
         if build.ended and build.status != SUCCEEDED:
-            _note_failed_phase(build, told)
+            _note_failed_phase(build, description)
 
 
-def _note_failed_phase(build: Build, told: "BuildTypeDef") -> None:
-    for phase in told.get("phases", []):
+def _note_failed_phase(build: StartedBuild, description: "BuildTypeDef") -> None:
+    for phase in description.get("phases", []):
         if phase.get("phaseStatus") not in {None, SUCCEEDED, IN_PROGRESS}:
             contexts = phase.get("contexts", [])
             build.phase = phase["phaseType"]
@@ -121,7 +123,7 @@ def _note_failed_phase(build: Build, told: "BuildTypeDef") -> None:
             return
 
 
-def _read_log(aws: Aws, build: Build) -> None:
+def _read_log(aws: Aws, build: StartedBuild) -> None:
     """Take the new events of the build's log stream, which appears some seconds after the build starts."""
     if not build.log_group or not build.log_stream:
         return
@@ -145,7 +147,7 @@ def _read_log(aws: Aws, build: Build) -> None:
         build.log_token = page["nextForwardToken"]
 
 
-def _failure(build: Build) -> str:
+def _failure(build: StartedBuild) -> str:
     reason = f": {build.reason}" if build.reason else ""
     first = f"the {build.name} build ended {build.status} in phase {build.phase}{reason} ({build.id})"
     return "\n".join([first, *(f"  {line}" for line in build.lines)])

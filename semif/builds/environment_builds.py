@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from semif.aws.s3 import S3Uri
 from semif.aws.stacks import Stack, require_stack
-from semif.builds.codebuild import SUCCEEDED, Build, BuildError, follow, require_success, start_build
+from semif.builds.codebuild import SUCCEEDED, BuildError, StartedBuild, follow, require_success, start_build
 from semif.builds.sources import (
     IMAGE_SOURCES,
     SourceZip,
@@ -25,7 +25,7 @@ from semif.models.packaging.build import find_model
 from semif.models.presets import load_preset
 from semif.target.target import Target
 
-OnChange = Callable[[Sequence[Build]], None]
+OnChange = Callable[[Sequence[StartedBuild]], None]
 
 MODELS_PREFIX = "models"
 """Where buildspec.model.yml publishes, in the model bucket."""
@@ -36,9 +36,9 @@ NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 def build_environment(target: Target, on_change: OnChange = lambda _: None) -> Lock:
     """Run the model build, and the image build beside it, and write the lock from what they export.
 
-    An environment of kind `text` has no image to build: its lock names the published one; with a model that
-    the container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build
-    ends quickly where its image is there already; where the archive is, no model build is started. Raises
+    A kind without our adapter has no image to build: its lock names the published one; with a model that the
+    container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build ends
+    quickly where its image is there already; where the archive is, no model build is started. Raises
     SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
     lock may hold; the lock on disk then stays as it was.
     """
@@ -52,7 +52,7 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
         environment.artifacts_stack,
         missing=f"run `semif deploy {target.command_line}`, which makes it first",
     )
-    run = _build_model if environment.kind == "text" else _build_both
+    run = _build_both if environment.serving_kind.runs_adapter else _build_model
     image_part, model = run(target, stack, on_change)
     lock = _lock(target, image_part, _model_part(target, model))
     write_lock(target.lock_path, lock)
@@ -76,7 +76,7 @@ def stale_image(target: Target, lock: Lock) -> str | None:
     )
 
 
-def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
+def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], StartedBuild]:
     """The lock's image part, and the model build, which has passed."""
     image_source = pack_sources(target.root, IMAGE_SOURCES)
     model_source = _model_source(target)
@@ -91,7 +91,7 @@ def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict
     return _image_part(image), model
 
 
-def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], Build]:
+def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], StartedBuild]:
     """As `_build_both`, with the published image. It is looked up first, before anything is built for it."""
     image = _published_image(target)
     model = _start_model(target, stack, _model_source(target))
@@ -113,30 +113,34 @@ def _model_source(target: Target) -> SourceZip:
     return pack_sources(target.root, model_sources(load_preset(str(target.environment.model.preset))))
 
 
-def _start_model(target: Target, stack: Stack, source: SourceZip) -> Build:
+def _start_model(target: Target, stack: Stack, source: SourceZip) -> StartedBuild:
     table = target.environment.model
     variables = {"PRESET": str(table.preset), "MODEL_FORMAT": table.format}
     return _published_model(target, stack) or _start(target, stack, "model", source, variables)
 
 
-def _published_model(target: Target, stack: Stack) -> Build | None:
+def _published_model(target: Target, stack: Stack) -> StartedBuild | None:
     """A build that has ended, where the model is there: a real one would find it too, after a minute."""
     table = target.environment.model
     models = S3Uri(stack.output("BucketName"), MODELS_PREFIX)
-    found = find_model(target.aws.s3, load_preset(str(table.preset)), models, table.format)
-    if found is None:
+    published = find_model(target.aws.s3, load_preset(str(table.preset)), models, table.format)
+    if published is None:
         return None
     exported = {
-        "MODEL_MANIFEST_SHA256": found.manifest_sha256,
-        "MODEL_S3_URI": found.address,
-        "MODEL_ARCHIVE_SHA256": found.archive_sha256 or "",
-        "MODEL_FORMAT": found.format,
+        "MODEL_MANIFEST_SHA256": published.manifest_sha256,
+        "MODEL_S3_URI": published.address,
+        "MODEL_ARCHIVE_SHA256": published.archive_sha256 or "",
+        "MODEL_FORMAT": published.format,
     }
     project = stack.output("ModelProjectName")
-    return Build("model", project, id="", phase="PUBLISHED_ALREADY", status=SUCCEEDED, exported=exported)
+    return StartedBuild(
+        "model", project, id="", phase="PUBLISHED_ALREADY", status=SUCCEEDED, exported=exported
+    )
 
 
-def _start(target: Target, stack: Stack, name: str, source: SourceZip, variables: Mapping[str, str]) -> Build:
+def _start(
+    target: Target, stack: Stack, name: str, source: SourceZip, variables: Mapping[str, str]
+) -> StartedBuild:
     bucket = stack.output("BucketName")
     upload_sources(target.aws.s3, bucket, source)
     project = stack.output(f"{name.capitalize()}ProjectName")
@@ -145,7 +149,7 @@ def _start(target: Target, stack: Stack, name: str, source: SourceZip, variables
     )
 
 
-def _image_part(build: Build) -> dict[str, object]:
+def _image_part(build: StartedBuild) -> dict[str, object]:
     return {
         "uri": build.exported.get("IMAGE_URI"),
         "source_sha256": build.exported.get("IMAGE_SOURCE_SHA256"),
@@ -153,7 +157,7 @@ def _image_part(build: Build) -> dict[str, object]:
     }
 
 
-def _model_part(target: Target, build: Build) -> dict[str, object]:
+def _model_part(target: Target, build: StartedBuild) -> dict[str, object]:
     part: dict[str, object] = {
         "preset": target.environment.model.preset,
         "manifest_sha256": build.exported.get("MODEL_MANIFEST_SHA256"),

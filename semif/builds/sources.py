@@ -72,10 +72,10 @@ def pack_sources(root: Path, globs: Sequence[str]) -> SourceZip:
     Uncompressed because deflate's bytes differ between zlib builds, and some hundred kilobytes hardly matter.
     Raises SemifError naming every glob that finds nothing.
     """
-    found = {pattern: [path for path in root.glob(pattern) if path.is_file()] for pattern in globs}
-    if missing := [pattern for pattern, paths in found.items() if not paths]:
+    paths_of = {pattern: [path for path in root.glob(pattern) if path.is_file()] for pattern in globs}
+    if missing := [pattern for pattern, paths in paths_of.items() if not paths]:
         raise SemifError(f"{root} lacks what the build needs: {', '.join(missing)}; use a whole checkout")
-    files = {path.relative_to(root).as_posix(): path for paths in found.values() for path in paths}
+    files = {path.relative_to(root).as_posix(): path for paths in paths_of.values() for path in paths}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):

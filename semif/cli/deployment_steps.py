@@ -7,14 +7,15 @@ from functools import partial
 from rich.markup import escape
 from rich.table import Table
 
-from semif.builds.codebuild import Build
+from semif.builds.codebuild import StartedBuild
 from semif.builds.environment_builds import build_environment
 from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
 from semif.client.reply import WireAnswer
 from semif.deployment import stages
-from semif.deployment.endpoint_watch import Look
+from semif.deployment.endpoint_watch import EndpointLook, OnLook
 from semif.deployment.first_answer import first_answer
+from semif.deployment.target_cdk import OnLine
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import base_image
@@ -61,17 +62,17 @@ def deploy_chain(steps: Steps, target: Target) -> WireAnswer | Completion | None
 
 
 def endpoint_steps(
-    steps: Steps, target: Target, deploy: Callable[[stages.OnLine, stages.OnLook], Lock]
+    steps: Steps, target: Target, deploy: Callable[[OnLine, OnLook], Lock]
 ) -> WireAnswer | Completion | None:
     """The Endpoint stack, which `deploy` deploys, and a first answer.
 
-    None in mode batch: a first job would take minutes, and its instance be billed.
+    None where there is no endpoint: a first job would take minutes, and its instance be billed.
     """
     with steps.step(f"deploy {target.environment.endpoint_stack}") as step:
         display = _EndpointDisplay(step)
         deploy(display.on_line, display.on_look)
         step.note = target.environment.endpoint_name
-    if target.environment.endpoint.mode == "batch":
+    if not target.environment.inference_mode.has_endpoint:
         return None
     with steps.step("ask for a first answer"):
         return first_answer(target)
@@ -107,7 +108,7 @@ def build_step(steps: Steps, target: Target) -> Lock:
 def _build_title(environment: Environment) -> str:
     if environment.preset is None:
         return "pin the published image"
-    return "build the model" if environment.kind == "text" else "build the image and the model"
+    return "build the image and the model" if environment.serving_kind.runs_adapter else "build the model"
 
 
 class _EndpointDisplay:
@@ -116,7 +117,7 @@ class _EndpointDisplay:
     def __init__(self, step: Step) -> None:
         self._step = step
         self._event = ""
-        self._look: Look | None = None
+        self._look: EndpointLook | None = None
 
     def on_line(self, line: str) -> None:
         """Show the CDK's line under what the endpoint is like."""
@@ -124,7 +125,7 @@ class _EndpointDisplay:
             self._event = text
             self._show()
 
-    def on_look(self, look: Look) -> None:
+    def on_look(self, look: EndpointLook) -> None:
         """Show `look`."""
         if self._look is None or look.summary != self._look.summary:
             self._step.log(f"endpoint: {look.summary} ({look.seconds:.0f} s)")
@@ -149,7 +150,7 @@ class _BuildDisplay:
         self._step = step
         self._phases: dict[str, str] = {}
 
-    def __call__(self, builds: Sequence[Build]) -> None:
+    def __call__(self, builds: Sequence[StartedBuild]) -> None:
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True, min_width=len("image"))
         table.add_column(no_wrap=True, overflow="ellipsis")

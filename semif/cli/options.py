@@ -10,7 +10,7 @@ from rich.console import Console
 
 from semif.cli.steps import Steps
 from semif.errors import SemifError
-from semif.project.whole_files import check_writable
+from semif.project.whole_files import cannot_read, check_writable
 
 Command = Callable[..., Any]
 
@@ -59,7 +59,7 @@ def answers_file(requests: Path, output: Path | None) -> Path:
     Raises SemifError where it could not be written, or would take the place of the requests.
     """
     if not requests.name:
-        raise SemifError(f"cannot read {requests}: it is a folder, a file of requests is needed")
+        raise cannot_read(requests, "it is a folder, a file of requests is needed")
     answers = output or requests.with_suffix(".answers.jsonl")
     if answers.resolve() == requests.resolve():
         raise SemifError(f"{answers} is the file of requests; choose another --output")

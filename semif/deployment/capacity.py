@@ -11,7 +11,7 @@ and the loss of an instance need room until a new one is up, which takes minutes
 
 
 @dataclass(frozen=True)
-class Load:
+class RequestLoad:
     """What is asked of the whole endpoint."""
 
     requests_per_second: float
@@ -30,7 +30,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Size:
+class FleetSize:
     """What the load needs. All seconds are means."""
 
     instances: int
@@ -49,7 +49,7 @@ class Size:
         return self.queue_seconds + self.service_seconds
 
 
-def size(load: Load, *, tokens_per_second: float, deadline_seconds: float) -> Size:
+def size(load: RequestLoad, *, tokens_per_second: float, deadline_seconds: float) -> FleetSize:
     """The fewest instances, each at most `MAX_BUSY` busy, whose mean answer comes within the deadline.
 
     An instance is a queue with random arrivals, one server and requests of one size (M/D/1): at a share
@@ -71,7 +71,7 @@ def size(load: Load, *, tokens_per_second: float, deadline_seconds: float) -> Si
     instances = max(1, math.ceil(work / busy_limit - 1e-9))
     busy = work / instances
     queue = service * busy / (2 * (1 - busy))
-    return Size(
+    return FleetSize(
         instances=instances,
         service_seconds=service,
         busy=busy,

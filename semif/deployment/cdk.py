@@ -84,7 +84,7 @@ def _executable(root: Path) -> Path:
     return path
 
 
-def _environment(root: Path, given: Mapping[str, str]) -> dict[str, str]:
+def _environment(root: Path, variables: Mapping[str, str]) -> dict[str, str]:
     # The app that cdk.json names runs on `python` from PATH, and jsii on `node`: both must be this project's.
     folders = [
         str(Path(sys.executable).parent),
@@ -92,7 +92,7 @@ def _environment(root: Path, given: Mapping[str, str]) -> dict[str, str]:
         os.environ.get("PATH", ""),
     ]
     return {
-        **given,
+        **variables,
         "PATH": os.pathsep.join(folders),
         "CDK_DISABLE_STACK_TRACE": "1",
         "CDK_DISABLE_CLI_TELEMETRY": "1",

@@ -19,7 +19,7 @@ _JOIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Look:
+class EndpointLook:
     """What an endpoint was like at one moment."""
 
     seconds: float
@@ -39,16 +39,18 @@ class Look:
         return ", ".join([self.status, *(count if self.desired_instances else []), *self.stages])
 
 
-class EndpointWatch:
-    """Looks every few seconds during its `with` block, from a thread of its own.
+OnLook = Callable[[EndpointLook], None]
+"""Is told of each look, from another thread; it must not raise."""
 
-    `on_look` is called there with every look; it must not raise. The reason of a failure is kept when it
-    shows: CloudFormation may take the endpoint away before it ends.
+
+class EndpointWatch:
+    """Looks every few seconds during its `with` block, from a thread of its own, and once more at its end.
+
+    `on_look` is called with every look, mostly in that thread; it must not raise. The reason of a failure is
+    kept when it shows: CloudFormation may take the endpoint away before it ends.
     """
 
-    def __init__(
-        self, aws: Aws, endpoint: str, *, poll_seconds: float, on_look: Callable[[Look], None]
-    ) -> None:
+    def __init__(self, aws: Aws, endpoint: str, *, poll_seconds: float, on_look: OnLook) -> None:
         self._aws, self._endpoint, self._poll_seconds, self._on_look = aws, endpoint, poll_seconds, on_look
         self._began, self._began_at = time.monotonic(), time.time()
         self._first_status: str | None = None
@@ -68,6 +70,8 @@ class EndpointWatch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end()
+        if kind is None:  # the change is done: between two looks it may have come unseen
+            self._look()
 
     def what_went_wrong(self) -> Iterator[str]:
         """Lines for the error of a failed deployment: SageMaker's reason, the container's last lines."""
@@ -76,11 +80,11 @@ class EndpointWatch:
         if self._reason:
             yield f"SageMaker says: {self._reason}"
         try:
-            found = newest_container(self._aws, self._endpoint, since=self._began_at)
+            newest = newest_container(self._aws, self._endpoint, since=self._began_at)
         except SemifError as error:
-            found, self._blind = None, str(error)
-        if found is not None:
-            stream, lines = found
+            newest, self._blind = None, str(error)
+        if newest is not None:
+            stream, lines = newest
             yield f"the last lines of the container {stream}:"
             yield from (f"  {line}" for line in lines)
         if self._blind is not None:
@@ -96,12 +100,12 @@ class EndpointWatch:
 
     def _look(self) -> None:
         try:
-            told = describe_endpoint(self._aws, self._endpoint)
+            description = describe_endpoint(self._aws, self._endpoint)
         except SemifError as error:  # the deployment goes on, seen or not
             self._blind = str(error)
             return
         self._blind = None
-        look = _look_at(told, time.monotonic() - self._began)
+        look = _look_at(description, time.monotonic() - self._began)
         if self._first_status is None:
             self._first_status = look.status
         self._moved = self._moved or look.status != self._first_status
@@ -111,21 +115,21 @@ class EndpointWatch:
         self._on_look(look)
 
 
-def _look_at(told: "DescribeEndpointOutputTypeDef | None", seconds: float) -> Look:
-    if told is None:
-        return Look(seconds, "not there yet")
-    status = told["EndpointStatus"]
-    # During a change the fleet that comes up is told beside the one that serves.
+def _look_at(description: "DescribeEndpointOutputTypeDef | None", seconds: float) -> EndpointLook:
+    if description is None:
+        return EndpointLook(seconds, "not there yet")
+    status = description["EndpointStatus"]
+    # During a change the fleet that comes up is listed beside the one that serves.
     variants = [
-        *told.get("PendingDeploymentSummary", {}).get("ProductionVariants", []),
-        *told.get("ProductionVariants", []),
+        *description.get("PendingDeploymentSummary", {}).get("ProductionVariants", []),
+        *description.get("ProductionVariants", []),
     ]
     if not variants:
-        return Look(seconds, status, told.get("FailureReason"))
-    return Look(
+        return EndpointLook(seconds, status, description.get("FailureReason"))
+    return EndpointLook(
         seconds,
         status,
-        told.get("FailureReason"),
+        description.get("FailureReason"),
         variants[0].get("CurrentInstanceCount"),
         variants[0].get("DesiredInstanceCount"),
         tuple(stage["Status"] for stage in variants[0].get("VariantStatus", [])),

@@ -23,9 +23,9 @@ def deployed_lock(target: Target) -> Lock | None:
     # A stack whose creation failed keeps the template that it failed with.
     if stack is None or stack.status in {"ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS"}:
         return None
-    told = stack_metadata(target.aws, stack.name).get(TEMPLATE_METADATA)
+    content = stack_metadata(target.aws, stack.name).get(TEMPLATE_METADATA)
     try:
-        return Lock.model_validate(told) if isinstance(told, Mapping) else None
+        return Lock.model_validate(content) if isinstance(content, Mapping) else None
     except ValidationError:  # of another version of this project
         return None
 

@@ -1,35 +1,25 @@
 """The chain of a deployment, one function for each arrow; `semif deploy` walks them all."""
 
-import time
-from collections.abc import Callable
 from itertools import dropwhile
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from semif.aws.clients import LOCAL_AWS_ENDED
-from semif.aws.stacks import TOOLKIT_STACK, Stack, delete_stack, empty_bucket, find_stack, stack_resource
-from semif.background.transform.deployed_model import find_model, model_problems
-from semif.background.transform.jobs import find_job, jobs_of, stop_job
-from semif.deployment import cdk
-from semif.deployment.endpoint_watch import EndpointWatch, Look
-from semif.deployment.rollback import deployed_lock, keep_previous
+from semif.aws.stacks import (
+    TOOLKIT_STACK,
+    BucketNotEmptyError,
+    Stack,
+    delete_stack,
+    empty_bucket,
+    find_stack,
+)
+from semif.deployment.endpoint_watch import OnLook
+from semif.deployment.modes import deployed_mode
+from semif.deployment.target_cdk import OnLine, deploy_stack, run_for
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock, write_lock
 from semif.project.whole_files import write_whole
-from semif.target import local_server
-from semif.target.endpoint_state import EndpointState, find_endpoint
 from semif.target.target import Target
-
-OnLine = Callable[[str], None]
-OnLook = Callable[[Look], None]
 
 NO_DIFFERENCES = "Number of stacks with differences: 0"
 """The end of the last line of `cdk diff` where nothing differs."""
-
-_LOCAL_SECONDS = 180.0
-_AWS_SECONDS = 2 * 3600.0
-_NOT_EMPTY = "not empty"
-"""In what S3 says of a bucket that cannot be deleted."""
 
 
 def bootstrap_local(target: Target, on_line: OnLine) -> None:
@@ -38,12 +28,12 @@ def bootstrap_local(target: Target, on_line: OnLine) -> None:
         return
     place = f"aws://{target.account}/{target.aws.region}"
     # Away from cdk.json: the CDK would synthesise the app first, and bootstrapping needs nothing of it.
-    _run(target, ["bootstrap", place], on_line, folder=target.lock_path.parent)
+    run_for(target, ["bootstrap", place], on_line, folder=target.lock_path.parent)
 
 
 def deploy_artifacts(target: Target, on_line: OnLine) -> None:
     """Deploy the stack with the bucket and what is built; it needs no lock."""
-    _deploy(target, target.environment.artifacts_stack, "artifacts", on_line)
+    deploy_stack(target, target.environment.artifacts_stack, "artifacts", on_line)
 
 
 def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _: None) -> Lock:
@@ -55,42 +45,8 @@ def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _:
     with SageMaker's reason, and the last lines of a container that did not start.
     """
     lock = target.read_lock()
-    if target.environment.endpoint.mode == "batch":
-        return _deploy_model(target, lock, on_line)
-    name = target.environment.endpoint_name
-    before, serving = deployed_lock(target), find_endpoint(target.aws, name)
-    with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
-        try:
-            _deploy(target, target.environment.endpoint_stack, "all", on_line)
-        except cdk.CdkError as error:
-            raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
-        # Now, since the stack forgets its former lock even where SageMaker does not follow it. A lock that
-        # never came into service is nothing to go back to.
-        if before is None or (serving is not None and serving.runs(before)):
-            keep_previous(target, before, lock)
-        if problems := endpoint_problems(target, find_endpoint(target.aws, name), lock):
-            lines = dict.fromkeys([*problems, *watch.what_went_wrong()])  # both may tell SageMaker's reason
-            raise SemifError("\n".join(lines))
+    deployed_mode(target.environment).deploy(target, lock, on_line, on_look)
     return lock
-
-
-def _deploy_model(target: Target, lock: Lock, on_line: OnLine) -> Lock:
-    """Deploy the Model that transform jobs use; there is nothing to follow, it is there or is not."""
-    before = deployed_lock(target)
-    _deploy(target, target.environment.endpoint_stack, "all", on_line)
-    keep_previous(target, before, lock)
-    if problems := model_problems(target, find_model(target), lock):
-        raise SemifError("\n".join(problems))
-    return lock
-
-
-def endpoint_problems(target: Target, state: EndpointState | None, lock: Lock) -> list[str]:
-    """Why the endpoint, found in `state`, is not a healthy one of `lock` and its stack; empty where it is."""
-    environment = target.environment
-    if state is None:
-        return [f"there is no endpoint {environment.endpoint_name}"]
-    config = stack_resource(target.aws, environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
-    return list(state.problems(lock, stack_config=config))
 
 
 def roll_back(target: Target, wanted: Lock, on_line: OnLine, on_look: OnLook = lambda _: None) -> Lock:
@@ -113,7 +69,7 @@ def differences(target: Target) -> list[str]:
     """What a deployment with the present lock would change, as `cdk diff` prints it; empty where nothing."""
     # A change set also tells what would be replaced; the AWS on this machine makes none for a comparison.
     method = "template" if target.local else "auto"
-    lines = _run(target, ["diff", "--method", method, *target.cdk_context("all")], lambda _: None)
+    lines = run_for(target, ["diff", "--method", method, *target.cdk_context("all")], lambda _: None)
     same = any(line.endswith(NO_DIFFERENCES) for line in lines)
     changes = [] if same else list(dropwhile(lambda line: not line.startswith("Stack "), lines))
     return [*_rolled_back(target), *changes]
@@ -122,10 +78,10 @@ def differences(target: Target) -> list[str]:
 def _rolled_back(target: Target) -> list[str]:
     """Stacks whose creation failed: all they hold is the template that `cdk diff` compares with."""
     names = (target.environment.artifacts_stack, target.environment.endpoint_stack)
-    found = [find_stack(target.aws, name) for name in names]
+    stacks = [find_stack(target.aws, name) for name in names]
     return [
         f"Stack {stack.name} is {stack.status}: its creation failed, a deployment makes all of it"
-        for stack in found
+        for stack in stacks
         if stack is not None and stack.status == "ROLLBACK_COMPLETE"
     ]
 
@@ -139,8 +95,7 @@ def destroy(target: Target, on_line: OnLine) -> list[str]:
     """
     deleted = []
     environment = target.environment
-    if environment.endpoint.mode == "batch":
-        _end_jobs(target, on_line)
+    deployed_mode(environment).end(target, on_line)
     for name in (environment.endpoint_stack, environment.artifacts_stack):
         stack = find_stack(target.aws, name)
         if stack is None:
@@ -150,8 +105,8 @@ def destroy(target: Target, on_line: OnLine) -> list[str]:
             bucket = None
         try:
             _delete(target, stack, bucket, on_line)
-        except SemifError as error:
-            if bucket is None or _NOT_EMPTY not in str(error):
+        except BucketNotEmptyError:
+            if bucket is None:
                 raise
             _delete(target, stack, bucket, on_line)
         deleted.append(name)
@@ -164,38 +119,3 @@ def _delete(target: Target, stack: Stack, bucket: str | None, on_line: OnLine) -
         on_line(f"emptying {bucket}")
         empty_bucket(target.aws.s3, bucket)
     delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
-
-
-def _end_jobs(target: Target, on_line: OnLine) -> None:
-    """Stop the transform jobs, which would go on and bill, and could not write their answers any more."""
-    going = [job for job in jobs_of(target.aws, target.environment.endpoint_name) if job.is_going]
-    for job in going:
-        on_line(f"stopping {job.name}")
-        stop_job(target.aws, job.name)
-    for job in going:
-        while find_job(target.aws, job.name).is_going:
-            time.sleep(target.poll_seconds)
-
-
-def _deploy(target: Target, stack: str, stage: str, on_line: OnLine) -> None:
-    # `semif diff` is where changes are looked at before; a prompt here would stop every unattended run.
-    options = ["--exclusively", "--require-approval", "never", "--progress", "events"]
-    _run(target, ["deploy", stack, *options, *target.cdk_context(stage)], on_line)
-
-
-def _run(target: Target, arguments: list[str], on_line: OnLine, folder: Path | None = None) -> list[str]:
-    # An assembly of its own for each run: commands at the same time would spoil one another's.
-    with TemporaryDirectory(prefix="semif-cdk-") as assembly:
-        try:
-            return cdk.run_cdk(
-                target.root,
-                [*arguments, "--output", assembly, "--no-notices", "--ci"],
-                environment=target.aws.process_environment(),
-                timeout_seconds=_LOCAL_SECONDS if target.local else _AWS_SECONDS,
-                folder=folder,
-                on_line=on_line,
-            )
-        except cdk.CdkError:
-            if target.local and local_server.find_server(target.root) is None:
-                raise SemifError(LOCAL_AWS_ENDED) from None
-            raise

@@ -45,9 +45,9 @@ def rate_from_url(url: str) -> float:
     pool = urllib3.PoolManager(timeout=_TIMEOUT, retries=urllib3.Retry(total=0))
     reply = get(pool, url.rstrip("/") + "/metrics", {}, limit=_MAX_PAGE_BYTES)
     page = reply.body.decode(errors="replace")
-    told = re.search(rf"^{TOKENS_PER_SECOND.series} (\S+)$", page, re.MULTILINE)
+    series = re.search(rf"^{TOKENS_PER_SECOND.series} (\S+)$", page, re.MULTILINE)
     try:
-        rate = float(told[1]) if told else 0.0
+        rate = float(series[1]) if series else 0.0
     except ValueError:
         rate = 0.0
     if not 0 < rate < math.inf:

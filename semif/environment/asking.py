@@ -1,32 +1,37 @@
 """How an environment is asked, and the commands that do it."""
 
 from semif.environment.environment import Environment
-from semif.environment.tables import Mode
 from semif.errors import SemifError
 
-_NAMES = {
-    "realtime": "answers while the caller waits",
-    "async": "answers by a queue",
-    "batch": "answers by transform jobs",
-}
 
-
-def asking_command(environment: Environment, command_line: str, file: str = "FILE") -> str:
+def asking_command(environment: Environment, command_line: str) -> str:
     """The command that asks `environment`, which commands call by `command_line` (`demo --local`)."""
-    if environment.endpoint.mode != "realtime":
-        verb = "submit" if environment.endpoint.mode == "async" else "batch"
-        return f"semif {verb} {command_line} {file}.jsonl"
-    if environment.kind == "text":
-        return f'semif ask {command_line} "Which colour is the sky?"'
-    return f"semif decide {command_line} {file}.json"
+    return environment.inference_mode.asking_command(environment.serving_kind, command_line, "FILE")
 
 
-def require_mode(environment: Environment, mode: Mode) -> None:
+def example_command(environment: Environment, command_line: str) -> str:
+    """The same with requests of examples/, where there are any for it."""
+    kind, mode = environment.serving_kind, environment.inference_mode
+    file = f"examples/{mode.example}" if mode.example is not None and kind.asks_examples else "FILE"
+    return mode.asking_command(kind, command_line, file)
+
+
+def require_mode(environment: Environment, mode: str) -> None:
     """Raise SemifError, which names the command to use, unless `environment` is of `mode`."""
-    given = environment.endpoint.mode
-    if given != mode:
+    actual = environment.inference_mode
+    if actual.name != mode:
         command = asking_command(environment, environment.name)
         raise SemifError(
-            f"{environment.name} {_NAMES[given]} (endpoint.mode = '{given}'): use `{command}`, or an "
+            f"{environment.name} {actual.manner} (endpoint.mode = '{actual.name}'): use `{command}`, or an "
             f"environment with endpoint.mode = '{mode}'"
+        )
+
+
+def require_kind(environment: Environment, kind: str) -> None:
+    """Raise SemifError, which names the command to use, unless `environment` is of `kind`."""
+    actual = environment.serving_kind
+    if actual.name != kind:
+        raise SemifError(
+            f"{environment.name} is of kind '{actual.name}': {actual.answers}; use "
+            f"`{actual.usage(environment.name)}`, or ask an environment of kind '{kind}'"
         )

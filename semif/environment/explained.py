@@ -6,23 +6,21 @@ from typing import Any
 from pydantic import BaseModel
 
 from semif.environment.environment import Environment
+from semif.environment.kinds import KINDS
 from semif.environment.memory_need import USABLE_SHARE, MemoryNeed
+from semif.environment.modes import MODES
 from semif.environment.problems import FIXED_SETTINGS, keys_of_others
 from semif.errors import SemifError
 from semif.images.base_images import base_image
 from semif.sagemaker.instances import InstanceType, instance_type
-from semif.sagemaker.transform_rules import NOT_IN_BATCH
 
-FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT, FROM_ASYNC, FROM_BATCH = (
+FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
     "from the file",
     "default",
     "from the model's size",
     "from the instance type",
-    "from [async] and [adapter]",
-    "as transform jobs have it",
 )
-_OTHER_KIND = {"decision": "text", "text": "adapter"}
-"""The table that a kind does not have."""
+"""A mode has words of its own for what it derives."""
 _NOT_SETTABLE = {*FIXED_SETTINGS, "api_key"}
 
 
@@ -87,59 +85,42 @@ def _settings(environment: Environment) -> Iterator[tuple[str, Any, str]]:
         "scaling.scale_out_cooldown_seconds": environment.scale_out_cooldown_seconds,
         "scaling.scale_in_cooldown_seconds": environment.scale_in_cooldown_seconds,
     }
-    derived, source = _derived(environment)
-    mode = environment.endpoint.mode
-    useless = set(keys_of_others(kind=environment.kind, mode=mode)) | (
-        NOT_IN_BATCH if mode == "batch" else set()
-    )
-    for key, value, given in _written(environment):
+    mode, derived = environment.inference_mode, environment.derived
+    useless = keys_of_others(environment.serving_kind, mode).keys() | mode.keys_not_taken
+    for key, value, in_file in _written(environment):
         if key in useless:
             continue
-        if given:
+        if in_file:
             yield key, value, FROM_FILE
         elif key == "model.format" and environment.preset is None:
             continue  # the container downloads the file; nothing is published
         elif key == "adapter.gpu_layers":
             yield key, environment.settings.gpu_layers, FROM_PLACEMENT
         elif key in derived:
-            yield key, derived[key], source
+            yield key, derived[key], mode.derived_from
         elif key in scaled:
             yield key, scaled[key], FROM_MODEL if environment.model_bytes is not None else FROM_DEFAULT
         elif value is not None:
             yield key, value, FROM_DEFAULT
 
 
-def _derived(environment: Environment) -> tuple[dict[str, Any], str]:
-    """What asynchronous endpoints and transform jobs have in place of the defaults, and where it is from."""
-    mode = environment.endpoint.mode
-    if mode == "realtime":
-        return {}, FROM_DEFAULT
-    waiting = {
-        "adapter.deadline_seconds": environment.settings.deadline_seconds,
-        "adapter.max_queued_tokens": environment.settings.max_queued_tokens,
-    }
-    if mode == "batch":
-        return waiting, FROM_BATCH
-    at_once = {"async.concurrent_invocations_per_instance": environment.concurrent_invocations}
-    return at_once | waiting, FROM_ASYNC
-
-
 def _written(environment: Environment) -> Iterator[tuple[str, Any, bool]]:
     """Every key of the file's tables, its value, and whether the file has it."""
+    kind, mode = environment.serving_kind, environment.inference_mode
+    of_others = {other.table for other in KINDS.values()} - {kind.table}
+    of_others |= {other.table for other in MODES.values() if other.table is not None} - {mode.table or ""}
     for attribute, field in type(environment).model_fields.items():
         name = field.alias or attribute
         value = getattr(environment, attribute)
-        given = attribute in environment.model_fields_set
-        if name in {"name", "kind"} or name == _OTHER_KIND[environment.kind]:
-            continue
-        if name == "async" and environment.endpoint.mode != "async":
+        in_file = attribute in environment.model_fields_set
+        if name in {"name", "kind"} or name in of_others:
             continue
         if isinstance(value, BaseModel):
             dumped = value.model_dump(mode="json", exclude=_NOT_SETTABLE)
             for key, item in dumped.items():
                 yield f"{name}.{key}", item, key in value.model_fields_set
-        elif value or given:
-            yield name, value, given
+        elif value or in_file:
+            yield name, value, in_file
 
 
 def _base_image(environment: Environment) -> dict[str, str | None]:

@@ -13,6 +13,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from semif.environment.names import ModeName
 from semif.errors import shown
 from semif.models.presets import ModelFormat
 from semif.sagemaker.placement import MAX_VOLUME_GB
@@ -83,7 +84,7 @@ HubRepository = Annotated[
         "a repository of huggingface.co, OWNER/NAME",
     ),
 ]
-HubFile = Annotated[
+HubFilePath = Annotated[
     str,
     *_written_as(
         "([A-Za-z0-9][A-Za-z0-9._-]*/)*[A-Za-z0-9][A-Za-z0-9._-]*\\.gguf",
@@ -110,10 +111,6 @@ RetentionDays = Annotated[_Days, BeforeValidator(_no_boolean)]
 """What CloudWatch Logs offers."""
 CooldownSeconds = Annotated[int, Field(ge=0, le=7200)]
 Percent = Annotated[float, Field(gt=0, le=100)]
-Kind = Literal["decision", "text"]
-"""What answers: our adapter with decisions, or the published container with chat completions."""
-Mode = Literal["realtime", "async", "batch"]
-"""How it is asked: by calls that wait, by a queue with S3 at both ends, or by transform jobs over files."""
 
 
 def _at_least_one(count: int) -> int:
@@ -142,13 +139,13 @@ EachOnce = (AfterValidator(_each_once), Field(json_schema_extra={"uniqueItems": 
 """For a list whose items must differ."""
 
 
-class Table(BaseModel):
+class FileTable(BaseModel):
     """Base of every table of the file: immutable, nothing coerced, nothing unknown."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
-class ModelTable(Table):
+class ModelTable(FileTable):
     """`[model]`: what is served, a preset of models/ or a file of a Hugging Face repository."""
 
     preset: Annotated[str, StringConstraints(min_length=1)] | None = None
@@ -157,16 +154,16 @@ class ModelTable(Table):
     """How a preset's model is published: as an archive, or as files that need no unpacking at start."""
     hf_repo: HubRepository | None = None
     """Of kind text: a Hugging Face repository, OWNER/NAME, that the container downloads from at start."""
-    hf_file: HubFile | None = None
+    hf_file: HubFilePath | None = None
     """The GGUF in it."""
     revision: HubRevision | None = None
     """The commit in it."""
 
 
-class EndpointTable(Table):
+class EndpointTable(FileTable):
     """`[endpoint]`: where it runs. Exactly one of instance_type and instance_pool."""
 
-    mode: Mode = "realtime"
+    mode: ModeName = "realtime"
     """realtime: callers wait for answers; async: a queue, answers in S3; batch: jobs over files alone."""
     instance_type: str | None = None
     """The instance type, such as ml.c6i.8xlarge."""
@@ -193,7 +190,7 @@ class EndpointTable(Table):
         return tuple(self.instance_pool) if self.instance_pool else (cast(str, self.instance_type),)
 
 
-class NetworkTable(Table):
+class NetworkTable(FileTable):
     """`[network]`: an existing VPC for the endpoint's network interfaces. Nothing is looked up."""
 
     vpc_id: VpcId
@@ -204,14 +201,14 @@ class NetworkTable(Table):
     """Up to five; none: one that lets nothing in, and HTTPS out."""
 
 
-class EncryptionTable(Table):
+class EncryptionTable(FileTable):
     """`[encryption]`: a customer's key in place of the keys that AWS manages."""
 
     kms_key_arn: KeyArn
     """For buckets, image repository, builds, logs, topics and the instances' volumes."""
 
 
-class AsyncTable(Table):
+class AsyncTable(FileTable):
     """`[async]`: of endpoints with mode = "async". Everything has a default."""
 
     invocation_timeout_seconds: Annotated[int, Field(ge=60, le=3600)] = 900
@@ -226,7 +223,7 @@ class AsyncTable(Table):
     """An existing topic of the same region that is told of each failure; unset: the stack makes one."""
 
 
-class ScalingTable(Table):
+class ScalingTable(FileTable):
     """`[scaling]`: between how many instances, and by what. Without it their number stays as it is."""
 
     min_instance_count: Annotated[int, Field(ge=0, le=MAX_COUNT)] = 1
@@ -243,7 +240,7 @@ class ScalingTable(Table):
     """Time between taking instances away; unset: both start-up timeouts, so long it takes to get one back."""
 
 
-class DeploymentTable(Table):
+class DeploymentTable(FileTable):
     """`[deployment]`: how the endpoint moves to another model or placement, and back on an alarm."""
 
     strategy: Strategy
@@ -254,7 +251,7 @@ class DeploymentTable(Table):
     """How long the alarms are watched after each step, 300 to 3600."""
 
 
-class AlarmsTable(Table):
+class AlarmsTable(FileTable):
     """`[alarms]`: when somebody is told, through an SNS topic. Without it nobody is."""
 
     topic_arn: TopicArn | None = None
@@ -273,6 +270,6 @@ class AlarmsTable(Table):
     """Age of the oldest waiting request; asynchronous endpoints only."""
 
 
-def hub_url(repository: str, file: str, revision: str) -> str:
+def hub_file_url(repository: str, file: str, revision: str) -> str:
     """The address of one file at one commit: the same bytes for ever, or none."""
     return f"https://huggingface.co/{repository}/resolve/{revision}/{file}"

@@ -34,24 +34,24 @@ class ImagePin:
     tag: str
     repository: str
     """Where it was found."""
-    found: FoundImage
+    current: FoundImage
 
     @property
     def moved(self) -> bool:
         """Whether the tag means another image than the pinned one."""
-        return self.found.digest != self.pinned.digest
+        return self.current.digest != self.pinned.digest
 
     @property
     def llama_cpp_build(self) -> str | None:
         """The build (`b10964`) that a label of the image names, None where none does."""
-        labels = self.found.labels
+        labels = self.current.labels
         named = (_BUILD.search(labels[key]) for key in sorted(labels) if re.search("version|llama", key))
         return next((match[0] for match in named if match), None)
 
     @property
     def cuda_major(self) -> int | None:
         """CUDA's major version by the image's `CUDA_VERSION`, which NVIDIA's base images set; else None."""
-        match = _CUDA.fullmatch(self.found.variables.get("CUDA_VERSION", ""))
+        match = _CUDA.fullmatch(self.current.variables.get("CUDA_VERSION", ""))
         return int(match[1]) if match else None
 
 
@@ -66,8 +66,8 @@ def find_pin(
     host, _, name = pinned.repository.partition("/")
     repository = pinned.repository if registry_url is None else f"{registry_url.rstrip('/')}/{name}"
     with Registry(registry_url or f"https://{host}") as registry:
-        found = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
-    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, found)
+        current = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
+    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, current)
 
 
 def find_regional_pin(
@@ -89,8 +89,8 @@ def find_regional_pin(
     with aws_errors():
         (granted,) = aws.ecr.get_authorization_token()["authorizationData"]
     with Registry(registry_url or f"https://{host}", basic=granted["authorizationToken"]) as registry:
-        found = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
-    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, found)
+        current = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
+    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, current)
 
 
 def write_pin(path: Path, pin: ImagePin, today: date) -> None:
@@ -98,10 +98,10 @@ def write_pin(path: Path, pin: ImagePin, today: date) -> None:
 
     A build that the image does not name is taken out: the old one would be of another image.
     """
-    ImageRef(pin.pinned.repository, pin.found.digest)  # refuses a repository that no pin can name
+    ImageRef(pin.pinned.repository, pin.current.digest)  # refuses a repository that no pin can name
     values: dict[str, str | int | date | None] = {
         "tag": pin.tag,
-        "digest": pin.found.digest,
+        "digest": pin.current.digest,
         "resolved_on": today,
         "llama_cpp_build": pin.llama_cpp_build or (None if pin.moved else pin.pinned.llama_cpp_build),
     }
@@ -132,10 +132,10 @@ def pin_as_json(name: str, pin: ImagePin) -> Mapping[str, object]:
         "base": name,
         "repository": pin.repository,
         "tag": pin.tag,
-        "platform": pin.found.platform,
-        "digest": pin.found.digest,
-        "media_type": pin.found.media_type,
-        "created": pin.found.created,
+        "platform": pin.current.platform,
+        "digest": pin.current.digest,
+        "media_type": pin.current.media_type,
+        "created": pin.current.created,
         "llama_cpp_build": pin.llama_cpp_build,
         "cuda_major": pin.cuda_major,
         "pinned_digest": pin.pinned.digest,

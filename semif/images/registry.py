@@ -39,9 +39,9 @@ _CHALLENGE = re.compile(r'([a-z]+)="([^"]*)"')
 _TOKEN = re.compile(r"[!-~]+")
 
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
-Size = Annotated[int, Field(ge=0, le=MAX_MANIFEST_BYTES)]
+ManifestBytes = Annotated[int, Field(ge=0, le=MAX_MANIFEST_BYTES)]
 Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,40}$")]
-Document = TypeVar("Document", bound=BaseModel)
+RegistryDocument = TypeVar("RegistryDocument", bound=BaseModel)
 
 
 class _Platform(BaseModel):
@@ -55,7 +55,7 @@ class _Platform(BaseModel):
 class _Descriptor(BaseModel):
     mediaType: str  # noqa: N815 - the specification's name
     digest: Digest
-    size: Size
+    size: ManifestBytes
     platform: _Platform | None = None
     annotations: dict[str, str] | None = None
 
@@ -227,7 +227,7 @@ def _entry(name: str, index: _Index, platform: str) -> _Descriptor:
     raise SemifError(f"{name} has no image for {platform}, it has {there}; name another tag")
 
 
-def _read(name: str, kind: type[Document], body: bytes) -> Document:
+def _read(name: str, kind: type[RegistryDocument], body: bytes) -> RegistryDocument:
     try:
         return kind.model_validate_json(body)
     except ValidationError:
@@ -240,9 +240,9 @@ def _digest(body: bytes) -> str:
 
 
 def _check_digest(name: str, body: bytes, expected: str | None) -> None:
-    if expected is not None and expected != (found := _digest(body)):
+    if expected is not None and expected != (actual := _digest(body)):
         raise SemifError(
-            f"{name} gives bytes with the digest {found}, named was {shown(expected)}; try again"
+            f"{name} gives bytes with the digest {actual}, named was {shown(expected)}; try again"
         )
 
 

@@ -24,14 +24,14 @@ def check_lock(
     image must be the one that adapter_image/dlc.toml pins, in the registry of the lock's region. Raises
     ProblemsError with all problems at once; `source` names the lock in the message.
     """
-    found = list(_mismatches(lock, environment))
+    problems = list(_mismatches(lock, environment))
     if base is not None and not isinstance(lock.image, UnbuiltImage) and lock.image.base != base:
-        found.append(
+        problems.append(
             f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
             f"{environment.accelerator}; run `semif build {environment.name}`"
         )
-    if found:
-        raise ProblemsError(source, found)
+    if problems:
+        raise ProblemsError(source, problems)
 
 
 def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
         registry = registry_of(lock.account, lock.region)
         if lock.image.uri.registry != registry:
             yield f"image.uri is in {lock.image.uri.registry!r}, allowed is {registry!r}; {rebuild}"
-    if isinstance(lock.image, PublishedImage) and environment.kind == "text":
+    if isinstance(lock.image, PublishedImage) and not environment.serving_kind.runs_adapter:
         published = regional_image(environment.accelerator, lock.region)
         if lock.image.uri != published:
             yield (

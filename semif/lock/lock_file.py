@@ -19,12 +19,14 @@ from pydantic import (
 )
 
 from semif.environment.environment import environment_names, environments_folder
-from semif.environment.tables import AccountId, EnvironmentName, Kind, Region
+from semif.environment.kinds import KINDS
+from semif.environment.names import KindName
+from semif.environment.tables import AccountId, EnvironmentName, Region
 from semif.errors import ProblemsError, SemifError, problems_of
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of
 from semif.lock.locked_model import ARCHIVED, HUB, UNPACKED, LockedModel, LockPart
-from semif.project.whole_files import write_whole
+from semif.project.whole_files import cannot_read, write_whole
 from semif_adapter.archive.manifest import Sha256
 
 LOCAL_ACCOUNT = "000000000000"
@@ -82,7 +84,7 @@ class Lock(LockPart):
 
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
     environment: EnvironmentName
-    kind: Kind
+    kind: KindName
     account: AccountId
     region: Region
     image: Annotated[
@@ -97,15 +99,16 @@ class Lock(LockPart):
 
     @model_validator(mode="after")
     def _image_is_of_the_kind(self) -> "Lock":
-        if self.kind == "text" and not isinstance(self.image, PublishedImage):
+        published = isinstance(self.image, PublishedImage)
+        if KINDS[self.kind].runs_adapter and published:
             raise ValueError(
-                "image: kind 'text' runs the published image, of which a lock holds uri and base only; "
+                f"image: kind '{self.kind}' runs an image that was built, source_sha256 is missing; "
                 f"run `semif build {self.environment}`"
             )
-        if self.kind == "decision" and isinstance(self.image, PublishedImage):
+        if not KINDS[self.kind].runs_adapter and not published:
             raise ValueError(
-                "image: kind 'decision' runs an image that was built, source_sha256 is missing; "
-                f"run `semif build {self.environment}`"
+                f"image: kind '{self.kind}' runs the published image, of which a lock holds uri and base "
+                f"only; run `semif build {self.environment}`"
             )
         return self
 
@@ -157,7 +160,7 @@ def read_lock(path: Path) -> Lock:
         change = f"run `semif build {name}`, which writes it" if known else "correct its path"
         raise SemifError(f"there is no lock {path}; {change}") from None
     except OSError as error:
-        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_read(path, error) from None
     if len(content) > MAX_LOCK_BYTES:
         raise SemifError(f"{path} is longer than {MAX_LOCK_BYTES:,} bytes, which no lock needs")
     anew = f"run `semif build {name}` to write it anew"

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, StringConstraints, Tag
 
-from semif.environment.tables import HubFile, HubRepository, HubRevision, hub_url
+from semif.environment.tables import HubFilePath, HubRepository, HubRevision, hub_file_url
 from semif_adapter.archive.manifest import Sha256
 
 _BUCKET = "s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
@@ -65,13 +65,13 @@ class HubModel(LockPart):
     """A file of a Hugging Face repository at a commit, which the container itself downloads."""
 
     hf_repo: HubRepository
-    hf_file: HubFile
+    hf_file: HubFilePath
     revision: HubRevision
 
     @property
     def address(self) -> str:
         """Where the endpoint has it from."""
-        return hub_url(self.hf_repo, self.hf_file, self.revision)
+        return hub_file_url(self.hf_repo, self.hf_file, self.revision)
 
     @property
     def name(self) -> str:
@@ -84,10 +84,10 @@ ARCHIVED, UNPACKED, HUB = "a model archive", "a model's files", "a model of the 
 
 def _form(value: Any) -> str:
     """Which of the three `value` is or, by its keys, is meant to be."""
-    told = value if isinstance(value, dict) else dict(value) if isinstance(value, BaseModel) else {}
-    if "hf_repo" in told and "preset" not in told:
+    keys = value if isinstance(value, dict) else dict(value) if isinstance(value, BaseModel) else {}
+    if "hf_repo" in keys and "preset" not in keys:
         return HUB
-    return UNPACKED if told.get("format") == "prefix" else ARCHIVED
+    return UNPACKED if keys.get("format") == "prefix" else ARCHIVED
 
 
 LockedModel = Annotated[

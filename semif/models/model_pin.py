@@ -72,13 +72,13 @@ class ModelPin(BaseModel):
     @model_validator(mode="after")
     def _pinned(self) -> Self:
         _, pattern, allowed = _SOURCES[self.scheme]
-        given = self.revision
-        missing = given is None and self.scheme in REVISION_REQUIRED
-        wrong = given is not None and (pattern is None or not pattern.fullmatch(given))
+        revision = self.revision
+        missing = revision is None and self.scheme in REVISION_REQUIRED
+        wrong = revision is not None and (pattern is None or not pattern.fullmatch(revision))
         if missing or wrong:
             moves = "; a branch or tag can move" if self.scheme == "hf" else ""
             raise PinError(
-                f"the revision of a {self.scheme} source must be {allowed}, got {shown(given)}{moves}"
+                f"the revision of a {self.scheme} source must be {allowed}, got {shown(revision)}{moves}"
             )
         if self.parts and self.scheme != "pypi":
             raise PinError(f"parts are packages of a pypi source, got a {self.scheme} source; remove them")

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from semif.errors import ProblemsError, SemifError, problems_of, shown
 from semif.models.gguf_file import SHARD
-from semif.models.hugging_face_hub import HubFile, find_file
+from semif.models.hub_lookup import HubFile, find_file
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.project.root import project_root
 from semif.project.toml_edit import TomlValue, toml_value, with_keys
@@ -56,16 +56,16 @@ def pin_model(
     name = name or _name_of(file)
     previous = _previous(name, f"hf://{repository}", file, force=force)
     quantization = quantization or (previous.quantization if previous else _quantization_of(file))
-    found = find_file(repository, revision, file)
+    hub_file = find_file(repository, revision, file)
     path = project_root() / "models" / f"{name}.toml"
-    preset = _preset(name, found, quantization, readout, previous)
+    preset = _preset(name, hub_file, quantization, readout, previous)
     preset.manifest()  # raises where its calibration is of the file as it was
     if previous is None:
         text = _text(preset)
     else:
         text = path.read_text(encoding="utf-8")
         text = with_keys(
-            text, "model", {"revision": found.commit, "bytes": found.bytes, "sha256": found.sha256}
+            text, "model", {"revision": hub_file.commit, "bytes": hub_file.bytes, "sha256": hub_file.sha256}
         )
         if preset.prompt.readout != previous.prompt.readout:
             text = with_keys(text, "prompt", {"readout": preset.prompt.readout})
@@ -114,19 +114,19 @@ def _previous(name: str, source: str, file: str, *, force: bool) -> Preset | Non
 
 
 def _preset(
-    name: str, found: HubFile, quantization: str, readout: Readout | None, previous: Preset | None
+    name: str, hub_file: HubFile, quantization: str, readout: Readout | None, previous: Preset | None
 ) -> Preset:
     content = {
         "name": name,
-        "description": f"{found.file.removesuffix('.gguf')}, from {found.repository}",
-        "license": " ".join((found.license or _NO_LICENSE).split()),
+        "description": f"{hub_file.file.removesuffix('.gguf')}, from {hub_file.repository}",
+        "license": " ".join((hub_file.license or _NO_LICENSE).split()),
         "quantization": quantization,
         "model": {
-            "source": f"hf://{found.repository}",
-            "revision": found.commit,
-            "file": found.file,
-            "bytes": found.bytes,
-            "sha256": found.sha256,
+            "source": f"hf://{hub_file.repository}",
+            "revision": hub_file.commit,
+            "file": hub_file.file,
+            "bytes": hub_file.bytes,
+            "sha256": hub_file.sha256,
         },
         "prompt": {
             "readout": readout or (previous.prompt.readout if previous else "letters"),
@@ -137,7 +137,7 @@ def _preset(
     try:
         return Preset.model_validate(content)
     except ValidationError as error:
-        raise ProblemsError(f"{found.file} of {found.repository}", problems_of(error)) from None
+        raise ProblemsError(f"{hub_file.file} of {hub_file.repository}", problems_of(error)) from None
 
 
 def _text(preset: Preset) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from semif.errors import ProblemsError, SemifError, problems_of
+from semif.project.whole_files import cannot_read
 
 FileModel = TypeVar("FileModel", bound=BaseModel)
 
@@ -37,7 +38,7 @@ def _parse(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             text = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_read(path, error) from None
     if len(text) > MAX_FILE_BYTES:
         raise SemifError(f"{path} is longer than {MAX_FILE_BYTES:,} bytes, which no such file needs")
     if text.startswith(BOM_UTF8):

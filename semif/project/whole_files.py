@@ -15,7 +15,12 @@ def read_whole(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise SemifError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_read(path, error) from None
+
+
+def cannot_read(path: Path, why: OSError | str) -> SemifError:
+    """What the system says of reading `path`, or what is known without asking it."""
+    return SemifError(f"cannot read {path}: {_words(why) if isinstance(why, OSError) else why}")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -46,7 +51,11 @@ def make_folder_of(target: Path) -> None:
 
 def cannot_write(target: Path, error: OSError) -> SemifError:
     """What the system says of writing `target`."""
-    return SemifError(f"cannot write {target}: {(error.strerror or str(error)).lower()}")
+    return SemifError(f"cannot write {target}: {_words(error)}")
+
+
+def _words(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 @contextmanager

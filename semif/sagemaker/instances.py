@@ -74,7 +74,7 @@ def instance_types() -> dict[str, InstanceType]:
     """Every type that can be used, by name."""
     text = (files("semif.sagemaker") / "instance_types.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    found = (
+    types = (
         InstanceType(
             name=row["instance_type"],
             architecture="arm64" if row["architecture"] == "arm64" else "x86_64",
@@ -87,7 +87,7 @@ def instance_types() -> dict[str, InstanceType]:
         )
         for row in rows
     )
-    return {instance.name: instance for instance in found}
+    return {instance.name: instance for instance in types}
 
 
 def instance_type(name: str) -> InstanceType:

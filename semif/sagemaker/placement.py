@@ -27,8 +27,8 @@ def placement_problems(
     all of them run the same image.
     """
     if (instance_type is None) == (instance_pool is None):
-        given = "neither" if instance_type is None else "both"
-        yield f"exactly one of instance_type and instance_pool is needed, got {given}"
+        named = "neither" if instance_type is None else "both"
+        yield f"exactly one of instance_type and instance_pool is needed, got {named}"
     if provision_timeout_seconds is not None:
         if instance_pool is None:
             yield "provision_timeout_seconds goes with instance_pool only: it is when the next pool is tried"
@@ -78,7 +78,7 @@ def _accelerator_problems(names: Sequence[str], inference_ami_version: str | Non
         yield f"the instance types mix accelerators: {mixed}; all run the same image, keep to one"
     elif "cuda" in accelerators and inference_ami_version not in CUDA_AMI_VERSIONS:
         allowed = " or ".join(CUDA_AMI_VERSIONS)
-        given = "missing" if inference_ami_version is None else repr(inference_ami_version)
-        yield f"inference_ami_version is {given}: a driver for CUDA {CUDA_MAJOR} is needed, use {allowed}"
+        value = "missing" if inference_ami_version is None else repr(inference_ami_version)
+        yield f"inference_ami_version is {value}: a driver for CUDA {CUDA_MAJOR} is needed, use {allowed}"
     elif accelerators and "cuda" not in accelerators and inference_ami_version is not None:
         yield f"inference_ami_version = {inference_ami_version!r}: only GPU instances take one, remove it"

@@ -92,7 +92,7 @@ def _look(what: str, check: AccountCheck, look: Callable[[], None]) -> None:
 def _check_bootstrap(aws: Aws, check: AccountCheck) -> None:
     place = f"aws://{check.account}/{aws.region}"
     try:
-        told = aws.ssm.get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"].get("Value", "")
+        version = aws.ssm.get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"].get("Value", "")
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") != "ParameterNotFound":
             raise
@@ -101,9 +101,9 @@ def _check_bootstrap(aws: Aws, check: AccountCheck) -> None:
             "https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping.html)"
         )
         return
-    if not told.isdecimal() or int(told) < BOOTSTRAP_VERSION:
+    if not version.isdecimal() or int(version) < BOOTSTRAP_VERSION:
         check.problems.append(
-            f"the CDK's bootstrap of {place} has version {told[:20]!r}, needed is {BOOTSTRAP_VERSION} or "
+            f"the CDK's bootstrap of {place} has version {version[:20]!r}, needed is {BOOTSTRAP_VERSION} or "
             f"later; run `cdk bootstrap {place}` again"
         )
 
@@ -140,22 +140,21 @@ def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> No
 
 def _quota_name(environment: Environment, instance_type: str) -> str:
     """The name under which Service Quotas lists how many instances of a type all endpoints, or jobs, have."""
-    usage = "transform job" if environment.endpoint.mode == "batch" else "endpoint"
-    return f"{instance_type} for {usage} usage"
+    return f"{instance_type} for {environment.inference_mode.quota} usage"
 
 
 def _find_quotas(aws: Aws, names: Collection[str]) -> dict[str, _Quota]:
     """The quotas of these names: the account's own, else AWS's default. Service Quotas does not list the
     former for every quota."""
-    found: dict[str, _Quota] = {}
+    quotas: dict[str, _Quota] = {}
     for pages in (_own_quotas(aws), _default_quotas(aws)):
         for page in pages:
             for name, quota in page.items():
                 if name in names:
-                    found.setdefault(name, quota)
-            if len(found) == len(names):
-                return found
-    return found
+                    quotas.setdefault(name, quota)
+            if len(quotas) == len(names):
+                return quotas
+    return quotas
 
 
 def _own_quotas(aws: Aws) -> Iterator[dict[str, _Quota]]:

@@ -156,7 +156,7 @@ def _has_ended(root: Path) -> bool:
 
 def _read(root: Path) -> Server | None:
     try:
-        told = json.loads((root / FOLDER / "server.json").read_text())
-        return Server(int(told["pid"]), told["endpoint_url"], told["region"], told["account"])
+        server = json.loads((root / FOLDER / "server.json").read_text())
+        return Server(int(server["pid"]), server["endpoint_url"], server["region"], server["account"])
     except (OSError, ValueError, KeyError):
         return None

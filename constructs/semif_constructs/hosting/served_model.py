@@ -64,8 +64,8 @@ class ServedModel(Construct):
                 "(ACCOUNT.dkr.ecr.REGION.amazonaws.com); copy it to one"
             )
         if bool(subnets) != bool(security_groups):
-            given = "subnets" if subnets else "security_groups"
-            raise SemifError(f"{given} alone place no network interface; give subnets and security_groups")
+            named = "subnets" if subnets else "security_groups"
+            raise SemifError(f"{named} alone place no network interface; give subnets and security_groups")
         self.role = role or self._execution_role(endpoint_name)
         if network_isolation is (model_bucket_name is None or model_key is None):
             raise SemifError(

@@ -45,7 +45,7 @@ class CapacityAlarms(Construct):
         super().__init__(scope, construct_id)
         metrics = endpoint.metrics
         self._endpoint = endpoint
-        self._told = [topic.topic_arn for topic in topics]
+        self._topic_arns = [topic.topic_arn for topic in topics]
         self.alarms: list[cloudwatch.Alarm] = []
         if scales_to_zero:
             self._no_instance_for_queue(metrics, longest_start_seconds)
@@ -101,14 +101,14 @@ class CapacityAlarms(Construct):
         alarm = endpoint_alarm(
             self,
             name,
-            actions=self._told,
+            actions=self._topic_arns,
             comparison=BELOW if below else ABOVE,
             datapoints=periods,
             description=description,
             endpoint_name=self._endpoint.endpoint_name,
             metric=metric,
             missing_is_bad=missing_is_bad,
-            ok_actions=self._told,
+            ok_actions=self._topic_arns,
             periods=periods,
             threshold=threshold,
         )

@@ -44,7 +44,7 @@ class RequestAlarms(Construct):
         """
         super().__init__(scope, construct_id)
         self._metrics = metrics
-        self._told = [topic.topic_arn for topic in topics]
+        self._topic_arns = [topic.topic_arn for topic in topics]
         self.alarms: list[cloudwatch.Alarm] = []
         self.rollback_alarms: list[cloudwatch.Alarm] = []
         """Those that a new model, image or placement can trip."""
@@ -168,13 +168,13 @@ class RequestAlarms(Construct):
         alarm = endpoint_alarm(
             self,
             name,
-            actions=self._told,
+            actions=self._topic_arns,
             comparison=comparison,
             datapoints=DATAPOINTS,
             description=description,
             endpoint_name=self._metrics.endpoint_name,
             metric=metric,
-            ok_actions=self._told,
+            ok_actions=self._topic_arns,
             periods=PERIODS,
             threshold=threshold,
         )

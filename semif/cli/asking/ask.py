@@ -8,7 +8,7 @@ import click
 from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option
 from semif.client.chat import chat_request, complete, stream
-from semif.environment.asking import require_mode
+from semif.environment.asking import require_kind, require_mode
 from semif.environment.environment import load_environment
 from semif.errors import SemifError
 from semif.target.target import open_target
@@ -58,8 +58,9 @@ def command(
     """
     if streaming and as_json:
         raise click.UsageError("--stream prints words as they come, --json one object; give one")
-    _refuse_decision(environment)
-    require_mode(load_environment(environment), "realtime")
+    asked = load_environment(environment)
+    require_kind(asked, "text")
+    require_mode(asked, "realtime")
     text = sys.stdin.read() if message == "-" else message
     if not text.strip():
         raise SemifError("the message is empty; give it as an argument or on standard input")
@@ -88,11 +89,3 @@ def _print_stream(pieces: Iterator[str]) -> None:
         click.echo()
     else:
         click.echo(STILL_THINKING, err=True)
-
-
-def _refuse_decision(environment: str) -> None:
-    if load_environment(environment).kind != "text":
-        raise SemifError(
-            f"{environment} is of kind 'decision': it answers with probabilities; use `semif decide "
-            f"{environment} FILE`, or ask an environment of kind 'text'"
-        )

@@ -82,8 +82,8 @@ def command(
         job = _see_answered(work, count, stop_on_interrupt=stop_on_interrupt)
         counts = write_answers(work, answers)
     if as_json:
-        told = {"requests": counts.total(), **{status: counts[status] for status in _WORDS}}
-        print_json(told | {"job": None if job is None else job.name, "output": str(answers)})
+        summary = {"requests": counts.total(), **{status: counts[status] for status in _WORDS}}
+        print_json(summary | {"job": None if job is None else job.name, "output": str(answers)})
     else:
         click.echo(f"{_summary(counts)}: {answers}")
     if counts[ANSWERED] < counts.total():

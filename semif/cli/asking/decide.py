@@ -9,15 +9,20 @@ import click
 from rich.console import Console
 
 from semif.cli.answer_bars import show_answer
-from semif.cli.asking.decide_policy import Place, decide_under, further_places, one_decision, show_outcome
+from semif.cli.asking.decide_policy import (
+    Addressee,
+    decide_under,
+    further_addressees,
+    one_decision,
+    show_outcome,
+)
 from semif.cli.options import api_key, target_options, url_option
 from semif.cli.output import json_option
 from semif.client.client import DecisionClient
 from semif.client.request import request_body
 from semif.client.retry import Attempt
-from semif.environment.asking import require_mode
+from semif.environment.asking import require_kind, require_mode
 from semif.environment.environment import load_environment
-from semif.errors import SemifError
 from semif.policy import load_policy
 from semif.project.whole_files import read_whole
 from semif.target.target import open_target
@@ -81,7 +86,7 @@ def command(
         )
     if endpoints and policy_file is None:
         raise click.UsageError("--endpoint goes with --policy")
-    first = Place(url, is_url=True) if url is not None else Place(arguments[0], is_url=False)
+    first = Addressee(url, is_url=True) if url is not None else Addressee(arguments[0], is_url=False)
     _refuse_others(first)
     body = request_body(_read(arguments[-1]), name=arguments[-1])
     opened = partial(_open_client, on_this_machine=on_this_machine, profile=profile)
@@ -89,7 +94,7 @@ def command(
     if policy_file is not None:
         policy = load_policy(policy_file)
         request = one_decision(body, name=arguments[-1])
-        further = further_places(policy, endpoints)
+        further = further_addressees(policy, endpoints)
         for place in further.values():
             _refuse_others(place)
         with opened(first, api_key=api_key()) as client, ExitStack() as others:
@@ -109,7 +114,7 @@ def command(
 
 
 def _open_client(
-    place: Place, *, on_this_machine: bool, profile: str | None, api_key: str | None = None
+    place: Addressee, *, on_this_machine: bool, profile: str | None, api_key: str | None = None
 ) -> DecisionClient:
     """The key is for the address of `--url` alone: other servers must not learn it."""
     if place.is_url:
@@ -121,24 +126,20 @@ def _open_client(
 def _tell_retry(attempt: Attempt) -> None:
     if attempt.retry_in_seconds is None:
         return
-    told = [str(part) for part in (attempt.status, attempt.code) if part is not None]
-    happened = f"was answered {' '.join(told)}" if told else "got no answer"
+    failure = [str(part) for part in (attempt.status, attempt.code) if part is not None]
+    happened = f"was answered {' '.join(failure)}" if failure else "got no answer"
     click.echo(
         f"semif: attempt {attempt.number} {happened}, the next is in {attempt.retry_in_seconds:.1f} s",
         err=True,
     )
 
 
-def _refuse_others(place: Place) -> None:
+def _refuse_others(place: Addressee) -> None:
     """Refuse an environment that answers in words, or not while the caller waits."""
     if place.is_url:
         return
     environment = load_environment(place.name)
-    if environment.kind == "text":
-        raise SemifError(
-            f"{place.name} is of kind 'text': it answers in words; use `semif ask {place.name}`, or "
-            "ask an environment of kind 'decision'"
-        )
+    require_kind(environment, "decision")
     require_mode(environment, "realtime")
 
 

@@ -15,7 +15,7 @@ from semif_adapter.contract.wire import DecisionRequest
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
 
 
-class Place(NamedTuple):
+class Addressee(NamedTuple):
     """Whom to ask: an adapter's address, or the name of an environment."""
 
     name: str
@@ -36,20 +36,20 @@ def one_decision(body: bytes, *, name: str) -> DecisionRequest:
     return request
 
 
-def further_places(policy: Policy, given: tuple[str, ...]) -> dict[str, Place]:
+def further_addressees(policy: Policy, addresses: tuple[str, ...]) -> dict[str, Addressee]:
     """Where each endpoint of the policy's fallback is: at an address `NAME=URL`, else the environment NAME.
 
     Raises SemifError for an address without such a name.
     """
-    places = {name: Place(name, is_url=False) for name in policy.fallback.endpoints}
-    for text in given:
+    places = {name: Addressee(name, is_url=False) for name in policy.fallback.endpoints}
+    for text in addresses:
         name, equals, url = text.partition("=")
         if not equals or name not in places or places[name].is_url:
             known = ", ".join(places) or "it has none"
             raise SemifError(
                 f"--endpoint {text}: give NAME=URL, once for a name of the policy's fallback ({known})"
             )
-        places[name] = Place(url, is_url=True)
+        places[name] = Addressee(url, is_url=True)
     return places
 
 

@@ -67,11 +67,12 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def _show(root: Path, environment: Environment) -> None:
-    name = environment.name
-    if environment.endpoint.mode == "batch":
+    name, mode = environment.name, environment.inference_mode
+    if not mode.has_endpoint:
+        command = mode.asking_command(environment.serving_kind, f"{name} --local", "examples/requests")
         raise SemifError(
-            f"{name} answers by transform jobs, and the demo asks one by one; run `semif deploy {name} "
-            f"--local` and `semif batch {name} --local examples/requests.jsonl`"
+            f"{name} {mode.manner}, and the demo asks one by one; run `semif deploy {name} --local` and "
+            f"`{command}`"
         )
     running = local_server.find_server(root)
     stacks = (environment.artifacts_stack, environment.endpoint_stack)
@@ -94,12 +95,10 @@ def _show(root: Path, environment: Environment) -> None:
 def _run(steps: Steps, name: str) -> None:
     target = start_local(steps, name, tied=True)
     deploy_chain(steps, target)
-    if target.environment.endpoint.mode == "async":
-        _submit(steps, target)
-    elif target.environment.kind == "text":
-        _ask(steps, target)
-    else:
-        _decide(steps, target)
+    environment = target.environment
+    one_by_one = _decide if environment.serving_kind.asks_examples else _ask
+    ask = _BY_MODE.get(environment.endpoint.mode, one_by_one)
+    ask(steps, target)
     destroy_chain(steps, target)
 
 
@@ -135,3 +134,7 @@ def _ask(steps: Steps, target: Target) -> None:
         with steps.step(f"ask {question}"):
             words = "".join(stream(target.aws, target.environment.endpoint_name, body))
         click.echo(words)
+
+
+_BY_MODE = {"async": _submit}
+"""How the demo asks a mode whose endpoint does not answer one by one."""

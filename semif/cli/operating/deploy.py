@@ -8,8 +8,8 @@ from semif.cli.deployment_steps import deploy_chain, sole_work, start_local
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.cli.output import json_option, print_json
 from semif.client.chat import Completion
-from semif.deployment.first_answer import SMOKE_REQUEST
-from semif.environment.asking import asking_command
+from semif.deployment.kinds import DEPLOYED_KINDS
+from semif.environment.asking import example_command
 from semif.target.target import open_target
 
 
@@ -55,18 +55,10 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
             }
         )
         return
-    name = target.environment.endpoint_name
-    if answer is None:
-        click.echo(
-            f"the model of {name} is ready for transform jobs; between jobs nothing runs. Run one with"
-        )
-        click.echo(f"  semif batch {target.command_line} FILE.jsonl")
-        return
+    deployed = target.environment
     if isinstance(answer, Completion):
         click.echo(answer.text or "the model thinks before it speaks, longer than a first answer may be")
-    else:
-        show_answer(Console(highlight=False), SMOKE_REQUEST, answer)
-    click.echo(f"{name} is in service. Ask it with")
-    example = "routing" if target.environment.endpoint.mode == "realtime" else "requests"
-    file = "FILE" if target.environment.kind == "text" else f"examples/{example}"
-    click.echo(f"  {asking_command(target.environment, target.command_line, file)}")
+    elif answer is not None:
+        show_answer(Console(highlight=False), DEPLOYED_KINDS[deployed.kind].smoke_request, answer)
+    click.echo(deployed.inference_mode.ready(deployed.endpoint_name))
+    click.echo(f"  {example_command(deployed, target.command_line)}")

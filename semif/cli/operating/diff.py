@@ -26,10 +26,10 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
     lock = target.read_lock()
     with steps_on_stderr().step("compare the stacks with what is deployed"):
-        found = differences(target)
+        changes = differences(target)
     if note := stale_image(target, lock):
         click.echo(f"note: {note}", err=True)
     if as_json:
-        print_json({"different": bool(found), "diff": "\n".join(found)})
+        print_json({"different": bool(changes), "diff": "\n".join(changes)})
     else:
-        click.echo("\n".join(found) if found else "nothing would change")
+        click.echo("\n".join(changes) if changes else "nothing would change")

@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
-from semif.aws.container_log import ContainerLog, LogLine, follow_log, read_log
-from semif.background.transform.jobs import job_pattern
+from semif.aws.container_log import LogLine, follow_log, read_log
 from semif.cli.options import environment_argument, target_options
-from semif.environment.environment import Environment
+from semif.deployment.modes import deployed_mode
 from semif.target.target import open_target
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -70,20 +69,13 @@ def command(
       semif logs dev --json | jq -r 'select(.message | contains("ERROR"))'
     """
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
-    log, began = _log(target.environment), time.time() - since
+    log, began = deployed_mode(target.environment).log(target.environment), time.time() - since
     if follow:
         lines = follow_log(target.aws, log, since=began, poll_seconds=target.poll_seconds)
     else:
         lines = read_log(target.aws, log, since=began)
     for shown in _json(lines) if as_json else _text(lines):
         click.echo(shown)
-
-
-def _log(environment: Environment) -> ContainerLog:
-    name = environment.endpoint_name
-    if environment.endpoint.mode == "batch":
-        return ContainerLog.of_jobs(f"{name}-", job_pattern(name))
-    return ContainerLog.of_endpoint(name)
 
 
 def _json(lines: Iterator[LogLine]) -> Iterator[str]:
@@ -93,19 +85,19 @@ def _json(lines: Iterator[LogLine]) -> Iterator[str]:
 
 def _text(lines: Iterator[LogLine]) -> Iterator[str]:
     for line in lines:
-        told = _document(line.message)
-        if "_aws" in told:  # CloudWatch's embedded metrics
+        entry = _entry(line.message)
+        if "_aws" in entry:  # CloudWatch's embedded metrics
             continue
         instance = line.stream.rpartition("/")[2]
-        level = str(told.get("level", ""))
-        yield click.style(f"{_moment(line)} {instance} {_words(line, told)}", fg=_STYLES.get(level))
+        level = str(entry.get("level", ""))
+        yield click.style(f"{_moment(line)} {instance} {_words(line, entry)}", fg=_STYLES.get(level))
 
 
-def _words(line: LogLine, told: dict[str, Any]) -> str:
+def _words(line: LogLine, entry: dict[str, Any]) -> str:
     """The line without what could move the cursor of a terminal."""
-    if "message" in told:
-        fields = [f"{key}={_plain(value)}" for key, value in told.items() if key not in _SHOWN_APART]
-        words = " ".join([str(told.get("level", "")), str(told["message"]), *fields])
+    if "message" in entry:
+        fields = [f"{key}={_plain(value)}" for key, value in entry.items() if key not in _SHOWN_APART]
+        words = " ".join([str(entry.get("level", "")), str(entry["message"]), *fields])
     else:
         words = line.message
     return "".join(character if character.isprintable() else " " for character in words)
@@ -115,13 +107,13 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
-def _document(message: str) -> dict[str, Any]:
+def _entry(message: str) -> dict[str, Any]:
     """The line's JSON object; empty for other lines."""
     try:
-        document = json.loads(message) if message.startswith("{") else {}
+        entry = json.loads(message) if message.startswith("{") else {}
     except (ValueError, RecursionError):
         return {}
-    return document if isinstance(document, dict) else {}
+    return entry if isinstance(entry, dict) else {}
 
 
 def _moment(line: LogLine) -> str:

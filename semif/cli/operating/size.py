@@ -7,7 +7,7 @@ import click
 
 from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option, print_json
-from semif.deployment.capacity import MAX_BUSY, Load, Size, size
+from semif.deployment.capacity import MAX_BUSY, FleetSize, RequestLoad, size
 from semif.deployment.token_rate import rate_from_log, rate_from_url
 from semif.environment.environment import Environment, load_environment
 from semif.errors import SemifError
@@ -91,8 +91,8 @@ def command(
         target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
         rate, count = rate_from_log(target.aws, loaded.endpoint_name)
         source = f"median of {count} figures of {loaded.endpoint_name} in the last hour"
-    load = Load(requests_per_second, tokens, questions, cached_share)
-    found = size(load, tokens_per_second=rate, deadline_seconds=loaded.settings.deadline_seconds)
+    load = RequestLoad(requests_per_second, tokens, questions, cached_share)
+    fleet = size(load, tokens_per_second=rate, deadline_seconds=loaded.settings.deadline_seconds)
     assumptions = list(_assumptions(loaded))
     if as_json:
         print_json(
@@ -101,28 +101,26 @@ def command(
                 "load": asdict(load),
                 "tokens_per_second": rate,
                 "rate_source": source,
-                "size": {**asdict(found), "seconds": found.seconds},
+                "size": {**asdict(fleet), "seconds": fleet.seconds},
                 "assumptions": assumptions,
             }
         )
         return
-    for line in (*_told(loaded, load, found, rate, source), "assumed:"):
+    for line in (*_lines(loaded, load, fleet, rate, source), "assumed:"):
         click.echo(line)
     for line in assumptions:
         click.echo(f"  {line}")
 
 
 def _refuse(environment: Environment, tokens: int) -> None:
-    if environment.kind == "text":
+    kind, mode = environment.serving_kind, environment.inference_mode
+    if kind.sizing_problem is not None:
         raise SemifError(
-            f"{environment.name} is of kind 'text': what it generates, and not its prompts, takes its time; "
-            "size an environment of kind 'decision'"
+            f"{environment.name} is of kind '{kind.name}': {kind.sizing_problem}; size an environment of "
+            "kind 'decision'"
         )
-    if environment.endpoint.mode == "batch":
-        raise SemifError(
-            f"{environment.name} has no endpoint: each transform job has the instances that `semif batch "
-            "--instances` asks for; size an environment of another mode"
-        )
+    if mode.sizing_problem is not None:
+        raise SemifError(f"{environment.name} {mode.sizing_problem}; size an environment of another mode")
     if tokens > (longest := environment.settings.context_tokens):
         raise SemifError(
             f"--tokens {tokens} is longer than adapter.context_tokens of {environment.name}, {longest}: "
@@ -130,19 +128,21 @@ def _refuse(environment: Environment, tokens: int) -> None:
         )
 
 
-def _told(environment: Environment, load: Load, found: Size, rate: float, source: str) -> Iterator[str]:
+def _lines(
+    environment: Environment, load: RequestLoad, fleet: FleetSize, rate: float, source: str
+) -> Iterator[str]:
     types = " or ".join(environment.endpoint.instance_types)
-    yield f"{found.instances} x {types}"
+    yield f"{fleet.instances} x {types}"
     fewest, most = environment.min_instance_count, environment.max_instance_count
-    short = ", too few" if most < found.instances else ""
+    short = ", too few" if most < fleet.instances else ""
     yield f"  in the file     {fewest} to {most}{short}"
     yield f"  rate            {rate:,.0f} tokens/s an instance, {source}"
     yield f"  to compute      {load.computed_tokens:,.0f} tokens a request"
-    yield f"  busy            {found.busy:.0%} of the time"
-    yield f"  work            {found.service_seconds:.3f} s a request"
-    yield f"  wait for it     {found.queue_seconds:.3f} s on average"
-    yield f"  answer          {found.seconds:.3f} s on average"
-    yield f"  in flight       {found.in_flight:.2f} requests an instance on average"
+    yield f"  busy            {fleet.busy:.0%} of the time"
+    yield f"  work            {fleet.service_seconds:.3f} s a request"
+    yield f"  wait for it     {fleet.queue_seconds:.3f} s on average"
+    yield f"  answer          {fleet.seconds:.3f} s on average"
+    yield f"  in flight       {fleet.in_flight:.2f} requests an instance on average"
 
 
 def _assumptions(environment: Environment) -> Iterator[str]:

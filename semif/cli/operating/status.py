@@ -1,24 +1,18 @@
 """`semif status`: what is deployed, what the lock pins, and whether they agree."""
 
-from dataclasses import asdict, dataclass
-from itertools import islice
-from typing import Any
-
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from semif.aws.stacks import find_stack
-from semif.background.transform.deployed_model import find_model, model_problems
-from semif.background.transform.jobs import SHOWN_JOBS, jobs_of
 from semif.builds.environment_builds import stale_image
 from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option, print_json
-from semif.deployment.stages import endpoint_problems
+from semif.deployment.modes import deployed_mode
+from semif.deployment.modes.mode import Running
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
-from semif.target.endpoint_state import find_endpoint
 from semif.target.target import Target, open_target
 
 
@@ -41,10 +35,8 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
     stacks = _stacks(target)
     lock, problems = _lock(target)
-    deployed = (
-        _of_jobs(target, lock) if target.environment.endpoint.mode == "batch" else _of_endpoint(target, lock)
-    )
-    problems.extend(deployed.problems)
+    running = deployed_mode(target.environment).running(target, lock)
+    problems.extend(running.problems)
     note = stale_image(target, lock) if lock is not None else None
     if as_json:
         print_json(
@@ -53,63 +45,24 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
                 "account": target.account,
                 "region": target.aws.region,
                 "stacks": stacks,
-                **deployed.told,
+                **running.facts,
                 "lock": None if lock is None else lock.model_dump(mode="json", by_alias=True),
                 "problems": problems,
                 "notes": [note] if note else [],
             }
         )
     else:
-        _show(target, stacks, deployed, lock, problems)
+        _show(target, stacks, running, lock, problems)
         if note:
             click.echo(f"  note: {note}")
     if problems:
         raise click.exceptions.Exit(1)
 
 
-@dataclass(frozen=True)
-class _Deployed:
-    """What runs: for programs, as rows for people, and what is wrong with it."""
-
-    told: dict[str, Any]
-    rows: list[tuple[str, str, str]]
-    problems: list[str]
-    verdict: str
-    """Where nothing is wrong."""
-
-
-def _of_endpoint(target: Target, lock: Lock | None) -> _Deployed:
-    endpoint = find_endpoint(target.aws, target.environment.endpoint_name)
-    problems, rows = [], []
-    if lock is not None:
-        problems = endpoint_problems(target, endpoint, lock)
-    elif endpoint is None:
-        problems = [f"there is no endpoint {target.environment.endpoint_name}"]
-    if endpoint is not None:
-        placed = " or ".join(endpoint.instance_types)
-        counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
-        rows = [("endpoint", endpoint.name, f"{endpoint.status}, {counts}, {placed}")]
-    told = {"endpoint": None if endpoint is None else asdict(endpoint)}
-    return _Deployed(told, rows, problems, "the endpoint runs what the lock pins")
-
-
-def _of_jobs(target: Target, lock: Lock | None) -> _Deployed:
-    model = find_model(target)
-    jobs = list(islice(jobs_of(target.aws, target.environment.endpoint_name), SHOWN_JOBS))
-    told = {
-        "model": None if model is None else asdict(model),
-        "jobs": [{"name": job.name, "status": job.status, "reason": job.reason} for job in jobs],
-    }
-    rows = [("model", model.name, "for transform jobs")] if model is not None else []
-    rows += [("job", job.name, f"{job.status}{f', {job.reason}' if job.reason else ''}") for job in jobs]
-    problems = model_problems(target, model, lock) if lock is not None else []
-    return _Deployed(told, rows, problems, "transform jobs run what the lock pins")
-
-
 def _stacks(target: Target) -> dict[str, str | None]:
     names = (target.environment.artifacts_stack, target.environment.endpoint_stack)
-    found = {name: find_stack(target.aws, name) for name in names}
-    return {name: stack.status if stack else None for name, stack in found.items()}
+    stacks = {name: find_stack(target.aws, name) for name in names}
+    return {name: stack.status if stack else None for name, stack in stacks.items()}
 
 
 def _lock(target: Target) -> tuple[Lock | None, list[str]]:
@@ -122,7 +75,7 @@ def _lock(target: Target) -> tuple[Lock | None, list[str]]:
 def _show(
     target: Target,
     stacks: dict[str, str | None],
-    deployed: _Deployed,
+    running: Running,
     lock: Lock | None,
     problems: list[str],
 ) -> None:
@@ -131,7 +84,7 @@ def _show(
     table = Table.grid(padding=(0, 2))
     for name, status in stacks.items():
         table.add_row("  stack", name, status or "not deployed")
-    for kind, name, words in deployed.rows:
+    for kind, name, words in running.rows:
         table.add_row(f"  {kind}", name, escape(words))
     console.print(table)
     if lock is not None:
@@ -140,4 +93,4 @@ def _show(
     for problem in problems:
         console.print(f"  [red]![/] {escape(problem)}")
     if not problems:
-        console.print(f"  [green]{deployed.verdict}[/]")
+        console.print(f"  [green]{running.verdict}[/]")

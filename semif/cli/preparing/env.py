@@ -48,14 +48,14 @@ def check(environments: tuple[str, ...], in_account: bool, profile: str | None, 
     """
     if profile and not in_account:
         raise click.UsageError("--profile goes with --account; the files alone need none")
-    found = [_checked(name) for name in environments or environment_names()]
+    checked = [_checked(name) for name in environments or environment_names()]
     if in_account:
-        found = [entry if entry["problems"] else _with_account(entry, profile) for entry in found]
-    wrong = [entry for entry in found if entry["problems"]]
+        checked = [entry if entry["problems"] else _with_account(entry, profile) for entry in checked]
+    wrong = [entry for entry in checked if entry["problems"]]
     if as_json:
-        print_json({"ok": not wrong, "environments": found})
+        print_json({"ok": not wrong, "environments": checked})
     else:
-        for entry in found:
+        for entry in checked:
             _print_checked(entry)
     if wrong:
         raise click.exceptions.Exit(1)
@@ -78,13 +78,13 @@ def _with_account(entry: dict[str, Any], profile: str | None) -> dict[str, Any]:
         aws = Aws.from_profile(region=environment.region, profile=profile)
     except SemifError as error:
         return {**entry, "problems": [str(error)]}
-    found = check_account(aws, environment)
+    in_account = check_account(aws, environment)
     return {
         **entry,
-        "account": found.account,
-        "region": found.region,
-        "problems": found.problems,
-        "warnings": entry["warnings"] + found.warnings,
+        "account": in_account.account,
+        "region": in_account.region,
+        "problems": in_account.problems,
+        "warnings": entry["warnings"] + in_account.warnings,
     }
 
 

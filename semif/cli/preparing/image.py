@@ -53,20 +53,21 @@ def pin(
     accelerator = PIN_NAMES[base]
     if region:
         aws = Aws.from_profile(region=region, profile=profile)
-        found = find_regional_pin(path, accelerator, aws, tag=tag)
+        image_pin = find_regional_pin(path, accelerator, aws, tag=tag)
     else:
-        found = find_pin(path, accelerator, tag=tag, registry_url=registry)
+        image_pin = find_pin(path, accelerator, tag=tag, registry_url=registry)
     if not check:
-        write_pin(path, found, datetime.now(UTC).date())
+        write_pin(path, image_pin, datetime.now(UTC).date())
     if as_json:
-        print_json({**pin_as_json(base, found), "written": not check})
-    elif not found.moved:
-        click.echo(f"{found.repository}:{found.tag} means what is pinned: {found.found.digest}")
+        print_json({**pin_as_json(base, image_pin), "written": not check})
+    elif not image_pin.moved:
+        click.echo(f"{image_pin.repository}:{image_pin.tag} means what is pinned: {image_pin.current.digest}")
     else:
-        click.echo(f"{found.repository}:{found.tag}")
-        click.echo(f"  pinned  {found.pinned.digest or 'nothing'}")
-        click.echo(f"  found   {found.found.digest} ({found.llama_cpp_build or 'names no llama.cpp build'})")
+        click.echo(f"{image_pin.repository}:{image_pin.tag}")
+        click.echo(f"  pinned  {image_pin.pinned.digest or 'nothing'}")
+        build = image_pin.llama_cpp_build or "names no llama.cpp build"
+        click.echo(f"  found   {image_pin.current.digest} ({build})")
         hint = f"run `semif image pin {base}`" if check else "look at `git diff`, then `semif build ENV`"
         click.echo(f"the tag has moved; {hint}" if check else f"written to {path}; {hint}")
-    if check and found.moved:
+    if check and image_pin.moved:
         raise SystemExit(1)

@@ -116,11 +116,11 @@ def pin(
     if as_json:
         print_json({"path": str(pinned.path), "moved": moved, "preset": preset.model_dump(mode="json")})
         return
-    found = preset.model
+    source = preset.model
     click.echo(f"{pinned.path}: {'written' if previous is None else 'moved' if moved else 'as it was'}")
-    click.echo(f"  commit   {found.revision}")
-    click.echo(f"  file     {found.file}, {found.bytes:,} bytes")
-    click.echo(f"  SHA-256  {found.sha256}")
+    click.echo(f"  commit   {source.revision}")
+    click.echo(f"  file     {source.file}, {source.bytes:,} bytes")
+    click.echo(f"  SHA-256  {source.sha256}")
     click.echo(f"  license  {preset.license}")
     click.echo("Read the license, then try it here or put it into an environment:")
     click.echo(f"  semif serve {preset.name}")

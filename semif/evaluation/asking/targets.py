@@ -1,6 +1,6 @@
 """Whom an evaluation asks: an environment's endpoint, or a server at an address."""
 
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from semif.aws.clients import aws_errors
 from semif.client.endpoint_transport import EndpointTransport, invoke_config
@@ -42,7 +42,7 @@ def endpoint_target(
     """The endpoint of an environment. Raises SemifError for a form that its kind does not answer."""
     environment = where.environment
     require_mode(environment, "realtime")
-    name = form or ("chat" if environment.kind == "text" else "decision")
+    name = form or cast(FormName, environment.serving_kind.forms[0])
     _check_form(environment, name)
     kind: TargetKind = "endpoint" if name == "decision" else name
     with aws_errors():
@@ -68,10 +68,11 @@ def _form(name: FormName, max_tokens: int) -> RequestForm:
 
 
 def _check_form(environment: Environment, form: FormName) -> None:
-    if (environment.kind == "text") != (form == "chat"):
+    forms = environment.serving_kind.forms
+    if form not in forms:
         raise SemifError(
             f"{environment.name} is of kind '{environment.kind}' and does not answer --as {form}; use "
-            + ("--as chat" if environment.kind == "text" else "--as decision or --as system-one")
+            + " or ".join(f"--as {allowed}" for allowed in forms)
         )
 
 

@@ -96,14 +96,14 @@ def find_model(
     if model_format == "prefix":
         complete = find_published_files(client, place, manifest)
         return _unpacked(preset, place, reused=True) if complete else None
-    found = find_published(client, place, manifest.sha256)
-    return _archived(preset, found.sha256, found.bytes, place, reused=True) if found else None
+    published = find_published(client, place, manifest.sha256)
+    return _archived(preset, published.sha256, published.bytes, place, reused=True) if published else None
 
 
 def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progress: Progress) -> BuiltModel:
     client = Aws.from_profile(region=None).s3
-    if found := find_model(client, preset, models, model_format):
-        return found
+    if published := find_model(client, preset, models, model_format):
+        return published
     manifest = preset.manifest()
     place = _place(models, manifest, model_format)
     paths = _checked_files(preset, progress)

@@ -42,8 +42,8 @@ def find_published_files(client: "S3Client", prefix: S3Uri, manifest: ModelManif
             f"{prefix.child(foreign[0])} is no file of manifest {manifest.sha256}; look at it, then delete it"
         )
     for name in sorted(names):
-        found = find_published(client, prefix.child(name), manifest.sha256)
-        if found is None or found.sha256 != wanted[name]:
+        published = find_published(client, prefix.child(name), manifest.sha256)
+        if published is None or published.sha256 != wanted[name]:
             raise SemifError(
                 f"{prefix.child(name)} holds other bytes than manifest {manifest.sha256} says; a published "
                 "file is never overwritten, delete it first if it must go"

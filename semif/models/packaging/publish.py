@@ -40,16 +40,16 @@ def find_published(client: "S3Client", uri: S3Uri, manifest_sha256: str) -> Publ
 
     Raises SemifError where the object there does not say that it belongs to this manifest.
     """
-    found = head(client, uri)
-    if found is None:
+    object_head = head(client, uri)
+    if object_head is None:
         return None
-    metadata = found["Metadata"]
+    metadata = object_head["Metadata"]
     if metadata.get(MANIFEST_METADATA) != manifest_sha256 or CONTENT_METADATA not in metadata:
         raise SemifError(
             f"{uri} exists and was not published for manifest {manifest_sha256}; look at it, then delete it "
             "or choose another prefix"
         )
-    return Published(uri, found["ContentLength"], metadata[CONTENT_METADATA])
+    return Published(uri, object_head["ContentLength"], metadata[CONTENT_METADATA])
 
 
 def publish(
@@ -60,14 +60,14 @@ def publish(
     Raises SemifError where other bytes are there, and where what was read back differs: that object is then
     deleted again. Managed transfers take no condition, so two publishers at once are caught by the read-back.
     """
-    found = find_published(client, uri, manifest_sha256)
-    if found:
-        if found.sha256 != file.sha256:
+    published = find_published(client, uri, manifest_sha256)
+    if published:
+        if published.sha256 != file.sha256:
             raise SemifError(
-                f"{uri} holds other bytes, with SHA-256 {found.sha256}, these have {file.sha256}; what is "
-                "published is never overwritten, delete it first if it must go"
+                f"{uri} holds other bytes, with SHA-256 {published.sha256}, these have {file.sha256}; what "
+                "is published is never overwritten, delete it first if it must go"
             )
-        return found
+        return published
     metadata = {CONTENT_METADATA: file.sha256, MANIFEST_METADATA: manifest_sha256}
     with aws_errors(), file.path.open("rb") as content:
         client.upload_fileobj(

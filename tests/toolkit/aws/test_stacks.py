@@ -8,7 +8,15 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from semif.aws.clients import Aws
-from semif.aws.stacks import Stack, delete_stack, deployed_stacks, empty_bucket, find_stack, require_stack
+from semif.aws.stacks import (
+    BucketNotEmptyError,
+    Stack,
+    delete_stack,
+    deployed_stacks,
+    empty_bucket,
+    find_stack,
+    require_stack,
+)
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
 from semif.target.endpoint_state import EndpointState, find_endpoint
@@ -66,7 +74,7 @@ def test_a_stack_that_will_not_go_names_its_resources() -> None:
         stub.add_response("delete_stack", {})
         stub.add_response("describe_stacks", {"Stacks": [told]})
         stub.add_response("describe_stack_events", {"StackEvents": [event]})
-        with pytest.raises(SemifError) as caught:
+        with pytest.raises(BucketNotEmptyError) as caught:
             delete_stack(aws, stack, poll_seconds=0)
     assert str(caught.value).splitlines()[1] == "  Bucket: The bucket you tried to delete is not empty"
 

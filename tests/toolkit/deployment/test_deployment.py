@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from semif.aws.clients import Aws
 from semif.cli import main
-from semif.deployment.endpoint_watch import Look
+from semif.deployment.endpoint_watch import EndpointLook
 from semif.deployment.rollback import deployed_lock, find_rollback
 from semif.deployment.stages import deploy_endpoint, destroy, roll_back
 from semif.environment.environment import load_environment
@@ -153,7 +153,7 @@ def test_a_deployment_tells_how_the_endpoint_is_and_keeps_the_lock_before(
     seen: list[str] = []
     lines: list[str] = []
 
-    def look(found: Look) -> None:
+    def look(found: EndpointLook) -> None:
         seen.append(found.summary)
         if len(seen) == len(looks):
             (target.root / "seen").write_text("\n")
@@ -249,7 +249,7 @@ def test_a_failed_deployment_tells_the_reason_and_the_containers_last_lines(
     cdk(target, "read _ <seen; echo UPDATE_FAILED; exit 1")
     seen: list[str] = []
 
-    def look(found: Look) -> None:
+    def look(found: EndpointLook) -> None:
         seen.append(found.status)
         if len(seen) == 4:
             (target.root / "seen").write_text("\n")

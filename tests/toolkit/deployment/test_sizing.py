@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semif.cli import main
-from semif.deployment.capacity import MAX_BUSY, Load, size
+from semif.deployment.capacity import MAX_BUSY, RequestLoad, size
 from semif.errors import SemifError
 from tests.support.running import running
 
 
 def test_the_wait_is_that_of_a_queue_with_random_arrivals_and_equal_requests() -> None:
-    found = size(Load(20, 100), tokens_per_second=3000, deadline_seconds=55)
+    found = size(RequestLoad(20, 100), tokens_per_second=3000, deadline_seconds=55)
     assert (found.instances, round(found.busy, 3)) == (1, 0.667)
     dice, clock, free, waits = random.Random(4711), 0.0, 0.0, 0.0
     requests = 200_000
@@ -29,7 +29,7 @@ def test_the_wait_is_that_of_a_queue_with_random_arrivals_and_equal_requests() -
 
 
 def test_questions_share_what_is_cached() -> None:
-    load = Load(1, 500, questions=8, cached_share=0.75)
+    load = RequestLoad(1, 500, questions=8, cached_share=0.75)
     assert load.computed_tokens == 1000
     assert size(load, tokens_per_second=1000, deadline_seconds=55).service_seconds == 1
 
@@ -46,9 +46,9 @@ def test_the_fewest_instances_that_are_not_too_busy_and_answer_in_time(
     service = tokens / rate
     if service >= deadline:
         with pytest.raises(SemifError, match="no number of instances helps"):
-            size(Load(rps, tokens), tokens_per_second=rate, deadline_seconds=deadline)
+            size(RequestLoad(rps, tokens), tokens_per_second=rate, deadline_seconds=deadline)
         return
-    found = size(Load(rps, tokens), tokens_per_second=rate, deadline_seconds=deadline)
+    found = size(RequestLoad(rps, tokens), tokens_per_second=rate, deadline_seconds=deadline)
     assert found.busy <= MAX_BUSY + 1e-6
     assert found.seconds <= deadline * (1 + 1e-6)
     if found.instances > 1:

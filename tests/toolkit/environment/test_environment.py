@@ -212,6 +212,11 @@ def test_an_unknown_mode_is_one_problem(environment_of: EnvironmentOf) -> None:
     assert caught.value.problems == ("endpoint.mode = 'Async': must be 'realtime', 'async' or 'batch'",)
 
 
+def test_an_empty_endpoint_has_no_place(environment_of: EnvironmentOf) -> None:
+    with pytest.raises(ProblemsError, match="exactly one of instance_type and instance_pool is needed"):
+        environment_of('kind = "decision"\nremoval = "destroy"\n[model]\npreset = "embedded"\n[endpoint]')
+
+
 def test_each_kind_has_its_own_table(environment_of: EnvironmentOf) -> None:
     wrong = GOOD.format(endpoint="", adapter="streams = 1").replace('"decision"', '"text"')
     with pytest.raises(ProblemsError) as caught:

@@ -84,15 +84,15 @@ def find_file(repository: str, revision: str, name: str) -> HubFile:
         reply = get(pool, url, authorization(), limit=MAX_REPLY_BYTES)
     _check(reply, repository, revision)
     try:
-        told = _Repository.model_validate_json(reply.body)
+        repository_info = _Repository.model_validate_json(reply.body)
     except ValidationError:
         raise SemifError(
             f"{url} does not answer as the hub does; a proxy or a sign-in page may stand in between"
         ) from None
-    if _COMMIT.fullmatch(revision) and told.sha != revision:
-        raise SemifError(f"{url} answers for commit {told.sha}; name another revision")
-    lfs = _lfs_of(told, repository, name)
-    return HubFile(repository, told.sha, name, lfs.size, lfs.sha256, _license(told))
+    if _COMMIT.fullmatch(revision) and repository_info.sha != revision:
+        raise SemifError(f"{url} answers for commit {repository_info.sha}; name another revision")
+    lfs = _lfs_of(repository_info, repository, name)
+    return HubFile(repository, repository_info.sha, name, lfs.size, lfs.sha256, _license(repository_info))
 
 
 def _check(reply: LookupReply, repository: str, revision: str) -> None:
@@ -116,8 +116,8 @@ def _check(reply: LookupReply, repository: str, revision: str) -> None:
     raise SemifError(f"{repository} {problem}")
 
 
-def _lfs_of(told: _Repository, repository: str, name: str) -> _Lfs:
-    files = {file.rfilename: file.lfs for file in told.siblings}
+def _lfs_of(repository_info: _Repository, repository: str, name: str) -> _Lfs:
+    files = {file.rfilename: file.lfs for file in repository_info.siblings}
     if "/" in name and name in files:
         raise SemifError(f"{name} lies in a folder of {repository}; presets name files at its root")
     if (count := files_of_split(name)) != 1:
@@ -132,7 +132,7 @@ def _lfs_of(told: _Repository, repository: str, name: str) -> _Lfs:
     if name not in files:
         there = _some(sorted(file for file in files if file.endswith(".gguf")))
         raise SemifError(
-            f"{repository} has no file {shown(name)} at {told.sha[:12]}; its GGUF files: {there}"
+            f"{repository} has no file {shown(name)} at {repository_info.sha[:12]}; its GGUF files: {there}"
         )
     lfs = files[name]
     if lfs is None:
@@ -149,8 +149,8 @@ def _some(names: list[str]) -> str:
     return (", ".join(shown(name) for name in names[:MAX_FILES_SHOWN]) or "none") + more
 
 
-def _license(told: _Repository) -> str | None:
-    card = told.cardData or {}
+def _license(repository_info: _Repository) -> str | None:
+    card = repository_info.cardData or {}
     names = [card.get("license_name") if card.get("license") == "other" else None, card.get("license")]
-    names += [tag.removeprefix("license:") for tag in told.tags if tag.startswith("license:")]
+    names += [tag.removeprefix("license:") for tag in repository_info.tags if tag.startswith("license:")]
     return next((name for name in names if isinstance(name, str) and name), None)

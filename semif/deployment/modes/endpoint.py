@@ -1,0 +1,69 @@
+"""Endpoints of every mode: deployed while they are watched, held against the lock."""
+
+from dataclasses import asdict
+
+from semif.aws.container_log import ContainerLog
+from semif.aws.stacks import stack_resource
+from semif.deployment.cdk import CdkError
+from semif.deployment.endpoint_watch import EndpointWatch, OnLook
+from semif.deployment.modes.mode import DeployedMode, Running
+from semif.deployment.rollback import deployed_lock, keep_previous
+from semif.deployment.target_cdk import OnLine, deploy_stack
+from semif.environment.environment import Environment
+from semif.errors import SemifError
+from semif.lock.lock_file import Lock
+from semif.target.endpoint_state import EndpointState, find_endpoint
+from semif.target.target import Target
+
+
+class DeployedEndpoint(DeployedMode):
+    """A mode with an endpoint."""
+
+    def deploy(self, target: Target, lock: Lock, on_line: OnLine, on_look: OnLook) -> None:
+        """Watch the endpoint meanwhile, to tell what CloudFormation does not."""
+        name = target.environment.endpoint_name
+        before, serving = deployed_lock(target), find_endpoint(target.aws, name)
+        with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
+            try:
+                deploy_stack(target, target.environment.endpoint_stack, "all", on_line)
+            except CdkError as error:
+                raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
+            # Now, since the stack forgets its former lock even where SageMaker does not follow it. A lock
+            # that never came into service is nothing to go back to.
+            if before is None or (serving is not None and serving.runs(before)):
+                keep_previous(target, before, lock)
+            if problems := _problems(target, find_endpoint(target.aws, name), lock):
+                # Both may tell SageMaker's reason.
+                lines = dict.fromkeys([*problems, *watch.what_went_wrong()])
+                raise SemifError("\n".join(lines))
+
+    def running(self, target: Target, lock: Lock | None) -> Running:
+        """The endpoint."""
+        endpoint = find_endpoint(target.aws, target.environment.endpoint_name)
+        problems, rows = [], []
+        if lock is not None:
+            problems = _problems(target, endpoint, lock)
+        elif endpoint is None:
+            problems = [f"there is no endpoint {target.environment.endpoint_name}"]
+        if endpoint is not None:
+            placed = " or ".join(endpoint.instance_types)
+            counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
+            rows = [("endpoint", endpoint.name, f"{endpoint.status}, {counts}, {placed}")]
+        facts = {"endpoint": None if endpoint is None else asdict(endpoint)}
+        return Running(facts, rows, problems, "the endpoint runs what the lock pins")
+
+    def log(self, environment: Environment) -> ContainerLog:
+        """The endpoint's own."""
+        return ContainerLog.of_endpoint(environment.endpoint_name)
+
+    def end(self, target: Target, on_line: OnLine) -> None:
+        """Nothing: the endpoint goes with its stack."""
+
+
+def _problems(target: Target, state: EndpointState | None, lock: Lock) -> list[str]:
+    """Why the endpoint, which is in `state`, is not a healthy one of `lock` and its stack."""
+    environment = target.environment
+    if state is None:
+        return [f"there is no endpoint {environment.endpoint_name}"]
+    config = stack_resource(target.aws, environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
+    return list(state.problems(lock, stack_config=config))

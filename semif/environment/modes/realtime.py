@@ -1,0 +1,44 @@
+"""Mode `realtime`: an endpoint whose callers wait for the answer."""
+
+from collections.abc import Iterator
+
+from semif.environment.kinds.kind import ServingKind
+from semif.environment.modes.endpoint import EndpointMode
+from semif.environment.raw_tables import RawTables, default_of, number_in, table_in
+from semif.environment.tables import ScalingTable
+
+
+class Realtime(EndpointMode):
+    """Calls that wait."""
+
+    name = "realtime"
+    adjective = "realtime"
+    manner = "answers while the caller waits"
+    keys = (
+        "scaling.concurrent_requests_per_instance",
+        "alarms.model_p95_seconds",
+        "alarms.overhead_seconds",
+    )
+    example = "routing"
+
+    def asking_command(self, kind: ServingKind, command_line: str, file: str, /) -> str:
+        """The kind's own."""
+        return kind.asking_command(command_line, file)
+
+    def problems(self, tables: RawTables, kind: ServingKind | None, /) -> Iterator[str]:
+        """There is no queue that [async] could set."""
+        if "async" in tables:
+            yield "[async] is for asynchronous endpoints; write mode = 'async' in [endpoint], or remove it"
+        yield from super().problems(tables, kind)
+
+    def scaling_problems(self, tables: RawTables, kind: ServingKind | None, /) -> Iterator[str]:
+        """Scaling must begin before the container refuses."""
+        yield from super().scaling_problems(tables, kind)
+        key = "concurrent_requests_per_instance"
+        target = number_in(table_in(tables, "scaling"), key, default_of(ScalingTable, key))
+        admitted = kind.admitted(tables) if kind is not None else None
+        if admitted is not None and target > admitted:
+            yield (
+                f"scaling.{key} = {target}: the adapter takes {admitted} at once "
+                "(adapter.max_in_flight) and refuses the rest, so that it would never get there; take less"
+            )
