@@ -10,7 +10,8 @@ from tests.support.pages import PAGES, ROOT
 
 UNDER = {"semif_adapter": ROOT / "adapter_image", "semif_constructs": ROOT / "constructs"}
 """Packages that texts name as imports do, and the folder that each lies in."""
-FOLDERS = {folder.name for folder in ROOT.iterdir() if folder.is_dir()} | set(UNDER)
+FOLDERS = {folder.name for folder in ROOT.glob("[a-z]*") if folder.is_dir()} | set(UNDER)
+"""What a path into the project begins with; `.semif` and its like hold what commands wrote."""
 ENDINGS = ("csv", "json", "md", "py", "sh", "toml")
 WRITTEN = ".lock.json"
 """The end of what a user's builds write."""
