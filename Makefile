@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 NODE_MAJOR_NEEDED := 22
 
-.PHONY: help system-deps image-test setup demo test lint format synth serve bench.robustness.fuzz load reference lock clean
+.PHONY: help system-deps image-test setup demo test lint format synth serve bench fuzz load reference lock clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -1,7 +1,7 @@
 """`python -m bench.engine`: the adapter's speed beside its alternatives', in one run on one model.
 
 Prints tables in Markdown, writes them, the raw samples (JSON) and two pictures to `.semif/bench/engine/`.
-`--keep` also puts them into the model's section of `docs/performance.md`. The exit status is 0 whatever the
+`--keep` also puts them into the model's section in `docs/measured/`. The exit status is 0 whatever the
 figures are: the table says which bars were not reached.
 """
 

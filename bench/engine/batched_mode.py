@@ -2,7 +2,7 @@
 
 Both modes get the same requests, all at once, in every round in turn: single decisions over short states and
 requests of eight questions over one state, as in W1 and W2 of `bench.engine`. `--keep` puts the table into
-`docs/performance.md`.
+`docs/measured/`.
 """
 
 import argparse
@@ -83,7 +83,7 @@ class ModesCompared:
             f"{self.probability:.2g}",
             f"{self.changed}",
             *(f"{a_round / Quartiles.of(samples.wall).median:.2f}" for samples in (invariant, batched)),
-            f"{wall.median:.2f} ({wall.low:.2f} to {wall.high:.2f})",
+            wall.shown(),
             f"{cpu.median:.2f}",
         ]
         return f"| {' | '.join(cells)} |"

@@ -1,7 +1,7 @@
 """`python -m bench.profile`: where the time of a decision goes, in process and over HTTP.
 
 Decisions of about 300 tokens, each with another state and another question, one after another. `--keep` puts
-the table into `docs/performance.md`.
+the table into `docs/measured/`.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 Each setting gets a process of its own, with the model and a context of four streams, one of which holds
 another prompt; in every round all of them compute the same prompts in turn. `--keep` puts the tables into
-`docs/performance.md`.
+`docs/measured/`.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.engine.report.keep import keep_section
-from bench.engine.rounds.measure import Quartiles, Samples, ratio
+from bench.engine.rounds.measure import Samples, ratio
 from bench.engine.run import find_gguf
 from bench.models.random_models import SHAPES
 from bench.settings.child import PROMPT_TOKENS, SUFFIX_TOKENS
@@ -117,7 +117,7 @@ class Child:
         cells = [self._setting.name]
         for part, samples in self._samples.items():
             baseline = own._samples[part]
-            cells += [_shown(ratio(samples.wall, baseline.wall)), _shown(ratio(samples.cpu, baseline.cpu))]
+            cells += [ratio(samples.wall, baseline.wall).shown(), ratio(samples.cpu, baseline.cpu).shown()]
         cells += [f"{self._start['load']:.2f}", f"{self._start['first']:.2f}", f"{self._own_bytes / 1e6:.0f}"]
         return f"| {' | '.join(cells)} |"
 
@@ -127,10 +127,6 @@ class Child:
         if not line:
             raise SemifError(f"{self._setting.name}: its process ended with status {self._process.wait()}")
         return json.loads(line)
-
-
-def _shown(spread: Quartiles) -> str:
-    return f"{spread.median:.2f} ({spread.low:.2f}-{spread.high:.2f})"
 
 
 if __name__ == "__main__":

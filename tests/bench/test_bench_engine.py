@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.engine.report.keep import keep_run, keep_section
+from bench.engine.rounds.measure import Quartiles
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -70,8 +71,10 @@ def test_the_tables_are_printed_and_the_pictures_drawn(output: Path) -> None:
 
 
 def test_a_run_is_kept_in_the_section_of_its_model(output: Path, tmp_path: Path) -> None:
-    page = tmp_path / "docs" / "performance.md"
-    (page.parent / "images").mkdir(parents=True)
+    page = tmp_path / "docs" / "measured" / "speed.md"
+    for folder in ("images", "measured"):
+        (tmp_path / "docs" / folder).mkdir(parents=True)
+    page.with_name("other.md").write_text("# Another page\n")
     page.write_text("# A\n<!-- one: begin -->old<!-- one: end -->\n<!-- two: begin --><!-- two: end -->\nB\n")
     keep_run("two", output, "the command", tmp_path)
     text = page.read_text()
@@ -80,10 +83,20 @@ def test_a_run_is_kept_in_the_section_of_its_model(output: Path, tmp_path: Path)
     )
     assert text.endswith("<!-- two: end -->\nB\n")
     assert (output / "report.md").read_text().strip() in text
-    for picture in re.findall(r"\((images/[^)]+)\)", text):
+    pictures = re.findall(r"\((\.\./images/[^)]+)\)", text)
+    assert len(pictures) == 2
+    for picture in pictures:
         assert (page.parent / picture).read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match='no section "three"'):
         keep_section("three", "text", tmp_path)
+
+
+def test_quartiles_are_shown_of_several_rounds_alone(output: Path) -> None:
+    assert Quartiles.of([1.0, 2.0, 3.0]).shown() == "2.00 (1.50-2.50)"
+    assert Quartiles.of([0.002]).shown(1, 1000) == "2.0"
+    tables = [line for line in (output / "report.md").read_text().splitlines() if line.startswith("| ")]
+    assert tables
+    assert not [line for line in tables if re.search(r"\d \(\d", line)]
 
 
 def test_each_setting_is_measured_beside_the_adapters_own(tiny_gguf: Callable[..., Path]) -> None:

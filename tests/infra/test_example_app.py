@@ -1,5 +1,6 @@
 """The constructs in somebody else's app, with what exists there already."""
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 from aws_cdk import App, Validations
 from aws_cdk.assertions import Match, Template
 from cdk_nag import AwsSolutionsChecks
+
+import semif_constructs
 
 EXAMPLE = runpy.run_path(str(Path(__file__).parent / "example_app" / "app.py"))
 KEY: str = EXAMPLE["KEY"]
@@ -108,6 +111,21 @@ def test_the_page_shows_the_example_as_it_is(root: Path) -> None:
     source = (Path(__file__).parent / "example_app" / "app.py").read_text()
     begin, end = source.index("class Decisions"), source.index("class Imported")
     assert source[begin:end].strip() in (root / "docs" / "constructs.md").read_text()
+
+
+def test_the_page_is_a_program_with_all_its_imports(root: Path, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (root / "docs" / "constructs.md").read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(program.replace("App()", f"App(analytics_reporting=False, outdir={str(tmp_path)!r})"), names)
+    assert (tmp_path / "Decisions.template.json").exists()
+    assert names["PLACE"] == EXAMPLE["PLACE"]
+    assert names["IMAGE"] == EXAMPLE["IMAGE"]
+
+
+def test_the_page_names_what_the_package_exports(root: Path) -> None:
+    tables = re.findall(r"^\| (`.*?) \|", (root / "docs" / "constructs.md").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(tables))) == set(semif_constructs.__all__)
+    assert semif_constructs.__all__ == sorted(semif_constructs.__all__)
 
 
 def _listed(value: Any) -> list[Any]:

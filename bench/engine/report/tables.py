@@ -7,10 +7,10 @@ from bench.engine.rounds.measure import Quartiles, Results
 
 
 def results_table(results: Results, decisions: dict[str, int]) -> str:
-    """Milliseconds a decision for each contender and case, with quartiles, and CPU milliseconds."""
+    """Milliseconds a decision for each contender and case, and CPU milliseconds."""
     names = list(dict.fromkeys(name for samples in results.values() for name in samples))
     lines = [
-        "Milliseconds a decision: median (quartiles) of the rounds, then CPU milliseconds of the process.",
+        "Milliseconds a decision, then CPU milliseconds of the process.",
         "",
         "| case | " + " | ".join(names) + " |",
         "|---|" + "---:|" * len(names),
@@ -23,16 +23,13 @@ def results_table(results: Results, decisions: dict[str, int]) -> str:
                 continue
             scale = 1000 / decisions[case]
             wall, cpu = Quartiles.of(samples[name].wall), Quartiles.of(samples[name].cpu)
-            cells.append(
-                f"{wall.median * scale:.1f} ({wall.low * scale:.1f}-{wall.high * scale:.1f}) "
-                f"cpu {cpu.median * scale:.1f}"
-            )
+            cells.append(f"{wall.shown(1, scale)} cpu {cpu.median * scale:.1f}")
         lines.append(f"| {case} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def load_table(loads: dict[str, Any]) -> str:
-    """W4: throughput, a short decision's p50 and p95, refusals; medians of the rounds with quartiles."""
+    """W4: throughput, a short decision's p50 and p95, refusals."""
     lines = [
         "W4: many clients at once, with short and long texts.",
         "",
@@ -41,29 +38,28 @@ def load_table(loads: dict[str, Any]) -> str:
     ]
     for name, figures in loads.items():
         lines.append(
-            f"| {name} | {_spread(figures['decisions_per_second'])} | {_spread(figures['short_p50_ms'], 0)} "
-            f"| {_spread(figures['short_p95_ms'], 0)} | {sum(figures['refused'])} "
-            f"| {_spread(figures['cpu_seconds'])} |"
+            f"| {name} | {_shown(figures['decisions_per_second'])} | {_shown(figures['short_p50_ms'], 0)} "
+            f"| {_shown(figures['short_p95_ms'], 0)} | {sum(figures['refused'])} "
+            f"| {_shown(figures['cpu_seconds'])} |"
         )
     return "\n".join(lines)
 
 
-def _spread(values: Sequence[float], digits: int = 1) -> str:
-    spread = Quartiles.of(values)
-    return f"{spread.median:.{digits}f} ({spread.low:.{digits}f}-{spread.high:.{digits}f})"
+def _shown(values: Sequence[float], digits: int = 1) -> str:
+    return Quartiles.of(values).shown(digits)
 
 
 def bars_table(rows: Sequence[dict[str, Any]]) -> str:
     """The bars: wanted, measured, and whether that is short of it."""
     lines = [
-        "Times as fast (of the limit: the share of it): the median of the rounds' ratios, with quartiles.",
+        "Times as fast; of the limit, the share of it.",
         "",
         "| case | who / against whom | bar | measured | by CPU time | |",
         "|---|---|---:|---:|---:|---|",
     ]
     lines += [
         f"| {row['case']} | {row['ratio']} | {row['wanted']:.2f} "
-        f"| {row['median']:.2f} ({row['low']:.2f}-{row['high']:.2f}) "
+        f"| {Quartiles(row['low'], row['median'], row['high'], row['rounds']).shown()} "
         f"| {row['cpu_median']:.2f} | {'met' if row['met'] else '**short of the bar**'} |"
         for row in rows
     ]
@@ -80,9 +76,15 @@ def machine_list(machine: dict[str, Any]) -> str:
             f"- load average at start {', '.join(map(str, machine['load_average_at_start']))}",
             f"- llama.cpp {machine['llama_cpp']}, {'; '.join(machine['devices'])}",
             f"- model {model['name']} ({model['quantization']}), context {machine['context_tokens']} tokens",
-            f"- {machine['rounds']} rounds in {machine['seconds']:.0f} s",
+            f"- {_rounds(machine['rounds'], machine['seconds'])}",
         ]
     )
+
+
+def _rounds(count: int, seconds: float) -> str:
+    if count == 1:
+        return f"one round in {seconds:.0f} s"
+    return f"{count} rounds in {seconds:.0f} s; medians, with quartiles in brackets"
 
 
 def whole(report: dict[str, Any], results: Results) -> str:

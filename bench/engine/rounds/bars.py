@@ -64,6 +64,7 @@ def row(case: str, what: str, wanted: float, speedup: Quartiles, cpu: Quartiles)
         "median": speedup.median,
         "low": speedup.low,
         "high": speedup.high,
+        "rounds": speedup.rounds,
         "cpu_median": cpu.median,
         "met": speedup.median >= wanted,
     }

@@ -20,17 +20,23 @@ class Samples:
 
 @dataclass(frozen=True)
 class Quartiles:
-    """Median and quartiles."""
+    """Median and quartiles of the rounds."""
 
     low: float
     median: float
     high: float
+    rounds: int
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Quartiles":
-        """Of at least one value."""
+        """Of at least one value, one a round."""
         low, median, high = np.quantile(values, (0.25, 0.5, 0.75))
-        return cls(float(low), float(median), float(high))
+        return cls(float(low), float(median), float(high), len(values))
+
+    def shown(self, digits: int = 2, scale: float = 1.0) -> str:
+        """The median times `scale`; behind it the quartiles, which say nothing where there is one round."""
+        median, low, high = (f"{value * scale:.{digits}f}" for value in (self.median, self.low, self.high))
+        return f"{median} ({low}-{high})" if self.rounds > 1 else median
 
 
 Results = dict[str, dict[str, Samples]]

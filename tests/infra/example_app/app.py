@@ -8,14 +8,16 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from semif.images.image_ref import ImageRef
-from semif_adapter.contract.settings import Settings
-from semif_constructs.builds.adapter_repository import AdapterRepository
-from semif_constructs.builds.image_build import ImageBuild
-from semif_constructs.builds.model_bucket import ModelBucket
-from semif_constructs.builds.model_build import ModelBuild
-from semif_constructs.hosting.model_endpoint import ModelEndpoint
-from semif_constructs.hosting.served_model import ServedModel
+from semif_constructs import (
+    AdapterRepository,
+    ImageBuild,
+    ImageRef,
+    ModelBucket,
+    ModelBuild,
+    ModelEndpoint,
+    ServedModel,
+    Settings,
+)
 
 PLACE = Environment(account="111122223333", region="eu-central-1")
 IMAGE = ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/adapter@sha256:{'a' * 64}")
