@@ -12,7 +12,7 @@ from semif_adapter.contract.probabilities import Numbers, log_sum_exp, softmax
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, ModelInfo, Result, ResultTiming, SharedTiming
 from semif_adapter.decoding.continuations import count_decoded
-from semif_adapter.decoding.decoder import Prompts
+from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.engine.interface import Answer, Prepared
 from semif_adapter.engine.tasks import Task, TaskMaker, count_tokens, shared_prefix
@@ -26,11 +26,11 @@ class Answering:
     """Answers the questions of a request from what the model says behind their prompts."""
 
     def __init__(
-        self, tasks: TaskMaker, prompts: Prompts, info: ModelInfo, calibration: LoadedCalibration | None
+        self, tasks: TaskMaker, decoder: Decoder, info: ModelInfo, calibration: LoadedCalibration | None
     ) -> None:
         """`info` is what every result tells of the model."""
         self._tasks = tasks
-        self._prompts = prompts
+        self._decoder = decoder
         self._info = info
         self._calibration = calibration
         self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
@@ -42,12 +42,12 @@ class Answering:
         (with counts).
         """
         groups = self._tasks.make(questions, layout)
-        tokens = count_tokens(groups, can_cut=self._prompts.can_cut)
+        tokens = count_tokens(groups, can_cut=self._decoder.can_cut)
         priors = {task.prior_key: task for tasks in groups for task in tasks}
         for key, task in priors.items():
             if key is not None and key not in self._priors:
                 tokens += self._tasks.without_state(task, layout).length
-                tokens += count_decoded(task.continuations, can_cut=self._prompts.can_cut)
+                tokens += count_decoded(task.continuations, can_cut=self._decoder.can_cut)
         return Prepared(layout, groups, tokens)
 
     def forget(self) -> None:
@@ -61,12 +61,12 @@ class Answering:
         prefix_tokens, prefix_computed, prefill_seconds, suffix_seconds = 0, 0, 0.0, 0.0
         for tasks in prepared.groups:
             shared = shared_prefix(tasks)
-            with self._prompts.keeping(shared):
+            with self._decoder.keeping(shared):
                 prefill_began = clock()
-                computed = yield from self._prompts.prefill(shared)
+                computed = yield from self._decoder.prefill(shared)
                 suffix_began = clock()
                 # What the prefix took counts for the first task, the others find it.
-                answers = yield from self._prompts.join(
+                answers = yield from self._decoder.join(
                     [
                         self._answer(task, prepared.layout, computed if task is tasks[0] else 0, clock)
                         for task in tasks
@@ -93,23 +93,23 @@ class Answering:
         # First, since it would take the task's own tokens off the stream that has its schema.
         prior = 0.0 if task.prior_key is None else (yield from self._prior(task, task.prior_key, layout))
         suffix_began = clock()
-        readings = yield from self._prompts.join(
-            [self._prompts.read(prompt.segments, task.continuations) for prompt in task.prompts]
+        decoded = yield from self._decoder.join(
+            [self._decoder.decode(prompt.segments, task.continuations) for prompt in task.prompts]
         )
         suffix_seconds = clock() - suffix_began
         masses: list[float] = []
         if task.readout == "letters":
-            listed = [read_letters(reading.row, task.labels) for reading in readings]
+            listed = [read_letters(one.row, task.labels) for one in decoded]
             values = [np.roll(logits, turn) for turn, (logits, _) in enumerate(listed)]
             masses = [mass for _, mass in listed]
         else:
-            values = [reading.values for reading in readings]
+            values = [one.values for one in decoded]
         # The temperature divides the mean over the rotations, which is the mean of the logits so divided.
         logits = np.mean(values, axis=0) - prior
         version = task.prompts[0].version
         applied = self._calibration.applied(version, task.question.kind) if self._calibration else None
         input_tokens = sum(prompt.length for prompt in task.prompts)
-        computed += sum(reading.computed for reading in readings)
+        computed += sum(one.computed for one in decoded)
         return Result(
             id=task.question.id,
             option_ids=tuple(option.id for option in task.question.options),
@@ -137,11 +137,11 @@ class Answering:
             self._priors.move_to_end(key)
             return self._priors[key]
         prompt = self._tasks.without_state(task, layout)
-        reading = yield from self._prompts.read(prompt.segments, task.continuations)
-        self._priors[key] = reading.values
+        decoded = yield from self._decoder.decode(prompt.segments, task.continuations)
+        self._priors[key] = decoded.values
         if len(self._priors) > PRIORS_KEPT:
             self._priors.popitem(last=False)
-        return reading.values
+        return decoded.values
 
 
 def read_letters(row: npt.NDArray[np.float32], labels: tuple[Label, ...]) -> tuple[Numbers, float]:

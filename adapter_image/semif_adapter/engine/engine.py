@@ -16,9 +16,9 @@ from semif_adapter.contract.errors import EngineError, PromptTooLongError, Start
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Mode, ModelInfo, Readout
-from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedPrompts
-from semif_adapter.decoding.decoder import Prompts
-from semif_adapter.decoding.invariant_decoder import InvariantPrompts
+from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
+from semif_adapter.decoding.decoder import Decoder
+from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.answering import Answering
 from semif_adapter.engine.interface import Answer, Prepared
@@ -81,31 +81,31 @@ class Engine:
                 logger.info("calibration", extra={"fields": calibration.summary()})
             labels = find_labels(model, templates["letters"]) if readout == "letters" else ()
             memory = {"streams": settings.streams, "context_tokens": self._limit, "threads": threads}
-            self._prompts: Prompts = (
-                BatchedPrompts(model, **memory)
+            self._decoder: Decoder = (
+                BatchedDecoder(model, **memory)
                 if mode == "batched"
-                else InvariantPrompts(model, sample=writers[readout].sample, **memory)
+                else InvariantDecoder(model, sample=writers[readout].sample, **memory)
             )
-            opened.enter_context(closing(self._prompts))
-            if mode == "invariant" and not self._prompts.invariant:
+            opened.enter_context(closing(self._decoder))
+            if mode == "invariant" and not self._decoder.invariant:
                 logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
             self.info = _info(
-                file, model, self._prompts, mode=mode, context_tokens=self._limit, threads=threads
+                file, model, self._decoder, mode=mode, context_tokens=self._limit, threads=threads
             )
             self.runner = Runner[Answer](
-                self._prompts.context,
+                self._decoder.context,
                 turn_tokens=settings.turn_tokens,
-                shares_passes=self._prompts.shares_passes,
+                shares_passes=self._decoder.shares_passes,
                 forget=self._forget,
             )
             """Runs the forward passes; `advance` lets it choose whose."""
             tasks = TaskMaker(writers, labels, self._limit)
-            self._answering = Answering(tasks, self._prompts, self.info, calibration)
+            self._answering = Answering(tasks, self._decoder, self.info, calibration)
             tokens = self.prepare([_WARM_UP], "schema-first").tokens
             started = perf_counter()
             self.prove()
             self.tokens_per_second = tokens / (perf_counter() - started)
-            complete(self._prompts.prime(writers[readout].system), self._prompts.context.run)
+            complete(self._decoder.prime(writers[readout].system), self._decoder.context.run)
             logger.info("memory", extra={"fields": budget(library.buffers, states)})
             self._opened = opened.pop_all()
 
@@ -138,12 +138,12 @@ class Engine:
     @property
     def step_tokens(self) -> int:
         """Most tokens of one forward pass."""
-        return self._prompts.context.batch_tokens
+        return self._decoder.context.batch_tokens
 
     @property
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
-        return self._prompts.context.moved_at
+        return self._decoder.context.moved_at
 
     def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
         """Write and tokenise the prompts of one request, whose questions share one state.
@@ -158,7 +158,7 @@ class Engine:
         cached = 0
         for tasks in prepared.groups:
             shared = shared_prefix(tasks)
-            cached += sum(map(len, shared)) - self._prompts.missing(shared)
+            cached += sum(map(len, shared)) - self._decoder.missing(shared)
         run = self._run(prepared, prepared.tokens - cached)
         self.runner.add(run)
         return run
@@ -189,8 +189,8 @@ class Engine:
 
     def _forget(self) -> None:
         """Leave nothing of what was computed."""
-        self._prompts.context.reset()
-        self._prompts.drop()
+        self._decoder.context.reset()
+        self._decoder.drop()
         self._answering.forget()
 
 
@@ -202,7 +202,7 @@ def _mode(settings: Settings, model: Model) -> Mode:
 
 
 def _info(
-    file: ModelFile, model: Model, prompts: Prompts, *, mode: Mode, context_tokens: int, threads: int
+    file: ModelFile, model: Model, decoder: Decoder, *, mode: Mode, context_tokens: int, threads: int
 ) -> ModelInfo:
     """What answers, as every result tells."""
     gpus = [device for device in model.library.devices if device.is_gpu] if model.gpu_layers else []
@@ -221,5 +221,5 @@ def _info(
         context_tokens=context_tokens,
         threads=threads,
         mode=mode,
-        invariant=prompts.invariant,
+        invariant=decoder.invariant,
     )
