@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.tasks import TaskMaker
+from semif_adapter.engine.question_writer import QuestionWriter
 from semif_adapter.llama.libllama import Library
 from semif_adapter.serving.intake import Intake
 
@@ -48,7 +48,7 @@ class Watch:
 def watch_engine(watch: Watch, library: Library) -> None:
     """In this process: the forward passes, and what makes prompts."""
     watch.put_on(library, "llama_decode", PASSES)
-    watch.put_on(TaskMaker, "make", PROMPT)
+    watch.put_on(QuestionWriter, "write", PROMPT)
 
 
 def watch_server(watch: Watch, library: Library) -> None:

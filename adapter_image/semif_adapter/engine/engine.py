@@ -21,10 +21,10 @@ from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.answering import Answering
-from semif_adapter.engine.interface import Answer, Prepared
 from semif_adapter.engine.model_files import ModelFile, find_calibration, find_model
-from semif_adapter.engine.scheduler import Run, Runner
-from semif_adapter.engine.tasks import TaskMaker, shared_prefix
+from semif_adapter.engine.question_writer import QuestionWriter, shared_prefix
+from semif_adapter.engine.scheduler import Run, Scheduler
+from semif_adapter.engine.scoring_engine import Answer, Prepared
 from semif_adapter.llama.libllama import Library, open_library
 from semif_adapter.llama.model import Model
 from semif_adapter.machine.cpu import usable_cpus
@@ -92,15 +92,15 @@ class Engine:
             self.info = _info(
                 file, model, self._decoder, mode=mode, context_tokens=self._limit, threads=threads
             )
-            self.runner = Runner[Answer](
+            self.scheduler = Scheduler[Answer](
                 self._decoder.context,
                 turn_tokens=settings.turn_tokens,
                 shares_passes=self._decoder.shares_passes,
                 forget=self._forget,
             )
             """Runs the forward passes; `advance` lets it choose whose."""
-            tasks = TaskMaker(writers, labels, self._limit)
-            self._answering = Answering(tasks, self._decoder, self.info, calibration)
+            writer = QuestionWriter(writers, labels, self._limit)
+            self._answering = Answering(writer, self._decoder, self.info, calibration)
             tokens = self.prepare([_WARM_UP], "schema-first").tokens
             started = perf_counter()
             self.prove()
@@ -156,20 +156,20 @@ class Engine:
     def begin(self, prepared: Prepared) -> Run[Answer]:
         """Give a request its place among those that `advance` works on."""
         cached = 0
-        for tasks in prepared.groups:
-            shared = shared_prefix(tasks)
+        for group in prepared.groups:
+            shared = shared_prefix(group)
             cached += sum(map(len, shared)) - self._decoder.missing(shared)
         run = self._run(prepared, prepared.tokens - cached)
-        self.runner.add(run)
+        self.scheduler.add(run)
         return run
 
     def advance(self) -> list[Run[Answer]]:
         """Run one forward pass for whose turn it is; the requests that have their answer, or failed."""
-        return self.runner.advance()
+        return self.scheduler.advance()
 
     def abandon(self, run: Run[Answer]) -> None:
         """Nobody waits for `run` any more: it fails with AbandonedError soon. Safe from any thread."""
-        self.runner.abandon(run)
+        self.scheduler.abandon(run)
 
     def score(self, questions: Sequence[Question], layout: Layout) -> Answer:
         """Answer `questions` at once, before what was begun; results in their order.
@@ -178,7 +178,7 @@ class Engine:
         """
         prepared = self.prepare(questions, layout)
         run = self._run(prepared, prepared.tokens)
-        self.runner.finish(run)
+        self.scheduler.finish(run)
         if run.result is None:
             assert run.failure is not None
             raise run.failure

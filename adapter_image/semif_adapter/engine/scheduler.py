@@ -94,7 +94,7 @@ class Run(Generic[T]):
         self.left = self.tokens
 
 
-class Runner(Generic[T]):
+class Scheduler(Generic[T]):
     """Gives the runs their forward passes by turns."""
 
     def __init__(

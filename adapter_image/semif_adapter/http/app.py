@@ -25,7 +25,7 @@ from semif_adapter.contract.wire import (
     DecisionsResponse,
     Ready,
 )
-from semif_adapter.engine.interface import ScoringEngine
+from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.forms.decisions import to_questions
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
 from semif_adapter.forms.systemone.answers import to_response

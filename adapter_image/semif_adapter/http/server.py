@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from semif_adapter.contract.errors import DrainingError, StartupError
 from semif_adapter.contract.settings import Settings
-from semif_adapter.engine.interface import ScoringEngine
+from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.app import create_app
 from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.serving import request_log

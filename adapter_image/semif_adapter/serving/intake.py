@@ -20,7 +20,7 @@ from semif_adapter.contract.errors import (
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout
-from semif_adapter.engine.interface import Answer, Prepared
+from semif_adapter.engine.scoring_engine import Answer, Prepared
 from semif_adapter.serving.content_encoding import decode_body
 from semif_adapter.serving.request_log import RECORD, RequestRecord
 from semif_adapter.serving.worker import DRAINING_RETRY_SECONDS, Place, Worker

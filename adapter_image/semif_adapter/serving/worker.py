@@ -27,8 +27,8 @@ from semif_adapter.contract.errors import (
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, ModelInfo
-from semif_adapter.engine.interface import Answer, Prepared, ScoringEngine
 from semif_adapter.engine.scheduler import Run
+from semif_adapter.engine.scoring_engine import Answer, Prepared, ScoringEngine
 from semif_adapter.serving.admission import Admission, Claim, TokenRate
 
 logger = logging.getLogger(__name__)

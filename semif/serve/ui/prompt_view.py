@@ -4,7 +4,7 @@ from pydantic import BaseModel
 
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Readout
-from semif_adapter.engine.tasks import Task
+from semif_adapter.engine.question_writer import WrittenQuestion
 from semif_adapter.forms.decisions import to_questions
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
 from semif_adapter.serving.worker import Worker
@@ -38,18 +38,18 @@ def prompt_view(body: bytes, worker: Worker, settings: Settings) -> PromptView:
     request = parse_decisions(document, form_of(document), max_decisions=1)
     questions, layout = to_questions(request)
     prepared = worker.prepare(questions, settings.layout or layout)
-    task = prepared.groups[0][0]
-    prompt = task.prompts[0]
+    written = prepared.groups[0][0]
+    prompt = written.prompts[0]
     return PromptView(
-        readout=task.readout,
+        readout=written.readout,
         version=prompt.version,
         sha256=prompt.sha256,
         parts=tuple(Part(name=name, text=text, tokens=tokens) for name, text, tokens in prompt.parts),
-        answers=_answers(task),
+        answers=_answers(written),
     )
 
 
-def _answers(task: Task) -> tuple[str, ...]:
-    if task.readout == "letters":
-        return tuple(label.text for label in task.labels)
-    return tuple(option.spoken for option in task.question.options)
+def _answers(written: WrittenQuestion) -> tuple[str, ...]:
+    if written.readout == "letters":
+        return tuple(label.text for label in written.labels)
+    return tuple(option.spoken for option in written.question.options)

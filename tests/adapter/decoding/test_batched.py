@@ -13,8 +13,8 @@ from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.wire import Layout
 from semif_adapter.decoding import batched_decoder
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.interface import Answer
 from semif_adapter.engine.scheduler import Run
+from semif_adapter.engine.scoring_engine import Answer
 from semif_adapter.llama import context
 
 CONTEXT = 512

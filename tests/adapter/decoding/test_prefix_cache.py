@@ -17,8 +17,8 @@ from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Readout, Result
 from semif_adapter.decoding import prefix_cache
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.interface import Answer
 from semif_adapter.engine.scheduler import Run
+from semif_adapter.engine.scoring_engine import Answer
 from semif_adapter.llama.context import BATCH_TOKENS
 
 CONTEXT = 1280
@@ -155,8 +155,8 @@ class Interleaved:
         """Give the live one at `place` its next pass; False where it waits for others."""
         if not self._asked:
             return False
-        moved = self._engine.runner.step([list(self._asked)[place % len(self._asked)]])
-        self.ended += [(run, self._asked.pop(run)) for run in self._engine.runner.collect()]
+        moved = self._engine.scheduler.step([list(self._asked)[place % len(self._asked)]])
+        self.ended += [(run, self._asked.pop(run)) for run in self._engine.scheduler.collect()]
         return moved
 
     def abandon(self, place: int) -> None:

@@ -9,8 +9,8 @@ import pytest
 from semif_adapter.contract.errors import AbandonedError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.interface import Answer
 from semif_adapter.engine.scheduler import Run
+from semif_adapter.engine.scoring_engine import Answer
 
 CONTEXT = 4096
 

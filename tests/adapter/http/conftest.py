@@ -18,8 +18,8 @@ from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result, ResultTiming, SharedTiming
 from semif_adapter.decoding.steps import Steps, forward
-from semif_adapter.engine.interface import Answer, Prepared, ScoringEngine
-from semif_adapter.engine.scheduler import Run, Runner
+from semif_adapter.engine.scheduler import Run, Scheduler
+from semif_adapter.engine.scoring_engine import Answer, Prepared, ScoringEngine
 from semif_adapter.http.app import create_app
 from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.http.server import listen
@@ -94,16 +94,18 @@ class ScriptedEngine:
         self.abandoned: threading.Event = context.abandoned
         self.passes: list[Sequence[Question]] = context.passes
         self._requests: list[Sequence[Question]] = context.requests
-        self._runner = Runner[Answer](context, turn_tokens=TURN, shares_passes=False, forget=lambda: None)
-        self.advance = self._runner.advance
-        self.abandon = self._runner.abandon
+        self._scheduler = Scheduler[Answer](
+            context, turn_tokens=TURN, shares_passes=False, forget=lambda: None
+        )
+        self.advance = self._scheduler.advance
+        self.abandon = self._scheduler.abandon
 
     def prepare(self, questions: Sequence[Question], layout: Layout) -> ScriptedRequest:
         return ScriptedRequest(layout, (), self._tokens(questions), questions)
 
     def begin(self, prepared: Any) -> Run[Answer]:
         run = Run(lambda _: self._steps(prepared), prepared.tokens)
-        self._runner.add(run)
+        self._scheduler.add(run)
         return run
 
     def _steps(self, prepared: ScriptedRequest) -> Steps[Answer]:

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, ModelInfo, Result, SharedTiming
+from semif_adapter.engine.question_writer import WrittenQuestion
 from semif_adapter.engine.scheduler import Run
-from semif_adapter.engine.tasks import Task
 
 Answer = tuple[list[Result], SharedTiming]
 
@@ -17,7 +17,7 @@ class Prepared:
     """The questions of one request, written and tokenised."""
 
     layout: Layout
-    groups: Sequence[Sequence[Task]]
+    groups: Sequence[Sequence[WrittenQuestion]]
     tokens: int
     """How many the engine computes at most: with nothing in its caches."""
 
