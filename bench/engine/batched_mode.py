@@ -159,15 +159,16 @@ def _load(gguf: Path, readout: Readout, mode: Mode, gpu_layers: int) -> Engine:
 
 def _ask(engine: Engine, jobs: list[Job]) -> Logits:
     """The option logits of every decision of `jobs`, all requests at once."""
-    prepared = [engine.prepare(questions, job.case.layout) for job in jobs for questions in job.questions]
-    runs = [engine.begin(one) for one in prepared]
-    while not all(run.ended for run in runs):
-        engine.advance()
+    requests = [engine.prepare(questions, job.case.layout) for job in jobs for questions in job.questions]
+    for request in requests:
+        engine.begin(request)
+    while not all(request.ended for request in requests):
+        engine.scheduler.advance()
     logits = []
-    for run in runs:
-        if run.result is None:
-            raise RuntimeError(f"a request failed: {run.failure}")
-        logits += [np.array(result.option_logits) for result in run.result[0]]
+    for request in requests:
+        if request.result is None:
+            raise RuntimeError(f"a request failed: {request.failure}")
+        logits += [np.array(result.option_logits) for result in request.result.results]
     return logits
 
 

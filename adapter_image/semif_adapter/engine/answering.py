@@ -1,4 +1,4 @@
-"""From the questions of one request to its answer, as steps that somebody else runs."""
+"""From the questions of one request to its result, as steps that somebody else runs."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -9,13 +9,12 @@ import numpy.typing as npt
 from semif_adapter.archive.calibration import LoadedCalibration
 from semif_adapter.contract.errors import EngineError
 from semif_adapter.contract.probabilities import Numbers, log_sum_exp, softmax
-from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, ModelInfo, Result, ResultTiming, SharedTiming
 from semif_adapter.decoding.continuations import count_decoded
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.steps import Steps
-from semif_adapter.engine.question_writer import QuestionWriter, WrittenQuestion, count_tokens, shared_prefix
-from semif_adapter.engine.scoring_engine import Answer, Prepared
+from semif_adapter.engine.computation import RequestResult
+from semif_adapter.engine.question_writer import QuestionWriter, WrittenQuestion, shared_prefix
 from semif_adapter.prompt.labels import Label
 
 PRIORS_KEPT = 1024
@@ -35,31 +34,31 @@ class Answering:
         self._calibration = calibration
         self._priors: OrderedDict[bytes, Numbers] = OrderedDict()
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
-        """Write and tokenise the prompts of one request, whose questions share one state.
-
-        Safe from any thread. Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError
-        (with counts).
-        """
-        groups = self._writer.write(questions, layout)
-        tokens = count_tokens(groups, can_cut=self._decoder.can_cut)
+    def prior_tokens(self, groups: Sequence[Sequence[WrittenQuestion]], layout: Layout) -> int:
+        """How many tokens the priors of these questions take that are not known yet. Safe from any thread."""
+        tokens = 0
         priors = {written.prior_key: written for group in groups for written in group}
         for key, written in priors.items():
             if key is not None and key not in self._priors:
                 tokens += self._writer.without_state(written, layout).length
                 tokens += count_decoded(written.continuations, can_cut=self._decoder.can_cut)
-        return Prepared(layout, groups, tokens)
+        return tokens
 
     def forget(self) -> None:
         """Leave nothing of what was computed."""
         self._priors.clear()
 
-    def steps(self, prepared: Prepared, clock: Callable[[], float]) -> Steps[Answer]:
-        """The way to the answer; `clock` tells the seconds that were spent on it."""
+    def steps(
+        self,
+        groups: Sequence[Sequence[WrittenQuestion]],
+        layout: Layout,
+        clock: Callable[[], float],
+    ) -> Steps[RequestResult]:
+        """The way to a request's result; `clock` tells the seconds that were spent on it."""
         began = clock()
         results: dict[int, Result] = {}
         prefix_tokens, prefix_computed, prefill_seconds, suffix_seconds = 0, 0, 0.0, 0.0
-        for group in prepared.groups:
+        for group in groups:
             shared = shared_prefix(group)
             with self._decoder.keeping(shared):
                 prefill_began = clock()
@@ -68,7 +67,7 @@ class Answering:
                 # What the prefix took counts for the first question, the others find it.
                 answers = yield from self._decoder.join(
                     [
-                        self._answer(written, prepared.layout, computed if written is group[0] else 0, clock)
+                        self._answer(written, layout, computed if written is group[0] else 0, clock)
                         for written in group
                     ]
                 )
@@ -78,13 +77,16 @@ class Answering:
             prefix_tokens += sum(map(len, shared))
             prefix_computed += computed
         ordered = [results[index] for index in range(len(results))]
-        return ordered, SharedTiming(
-            batch_size=len(ordered),
-            prefix_tokens=prefix_tokens,
-            prefix_cached_tokens=prefix_tokens - prefix_computed,
-            prefill_seconds=prefill_seconds,
-            suffix_forward_seconds=suffix_seconds,
-            total_seconds=clock() - began,
+        return RequestResult(
+            ordered,
+            SharedTiming(
+                batch_size=len(ordered),
+                prefix_tokens=prefix_tokens,
+                prefix_cached_tokens=prefix_tokens - prefix_computed,
+                prefill_seconds=prefill_seconds,
+                suffix_forward_seconds=suffix_seconds,
+                total_seconds=clock() - began,
+            ),
         )
 
     def _answer(

@@ -1,25 +1,12 @@
-"""The engine's door as the server sees it, and one request's way through it."""
+"""The engine's door as the server sees it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from semif_adapter.contract.question import Question
-from semif_adapter.contract.wire import Layout, ModelInfo, Result, SharedTiming
-from semif_adapter.engine.question_writer import WrittenQuestion
-from semif_adapter.engine.scheduler import Run
-
-Answer = tuple[list[Result], SharedTiming]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The questions of one request, written and tokenised."""
-
-    layout: Layout
-    groups: Sequence[Sequence[WrittenQuestion]]
-    tokens: int
-    """How many the engine computes at most: with nothing in its caches."""
+from semif_adapter.contract.wire import Layout, ModelInfo
+from semif_adapter.engine.computation import Computation
+from semif_adapter.engine.scheduler import Scheduler
 
 
 class ScoringEngine(Protocol):
@@ -42,20 +29,18 @@ class ScoringEngine(Protocol):
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
+    @property
+    def scheduler(self) -> Scheduler:
+        """Runs the forward passes of what was begun."""
+
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
         """Make the questions of one request ready to be asked. Safe from any thread. Raises AdapterError."""
 
-    def begin(self, prepared: Prepared) -> Run[Answer]:
-        """Give a request its place among those that `advance` works on."""
-
-    def advance(self) -> Sequence[Run[Answer]]:
-        """Run one forward pass for whose turn it is; the requests that ended."""
+    def begin(self, computation: Computation) -> None:
+        """Give a request its place among those that the scheduler works on."""
 
     def prove(self) -> None:
         """Score the warm-up decision again. Raises EngineError where the engine no longer can."""
-
-    def abandon(self, run: Run[Answer]) -> None:
-        """Make `run` fail with AbandonedError soon; safe from any thread."""
 
     def close(self) -> None:
         """Free the model."""

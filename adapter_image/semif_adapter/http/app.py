@@ -39,8 +39,8 @@ from semif_adapter.http.systemone_routes import system_one_routes, system_one_wo
 from semif_adapter.http.transform_jobs import only_line, refusals_as_answers
 from semif_adapter.serving.intake import Intake, Work
 from semif_adapter.serving.request_log import RECORD
+from semif_adapter.serving.request_queue import RequestQueue
 from semif_adapter.serving.telemetry import Telemetry
-from semif_adapter.serving.worker import Worker
 
 PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -48,24 +48,24 @@ PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlette:
     """The ASGI application. Its lifespan starts the engine's thread and, at the end, stops it.
 
-    `load` runs on the engine's thread while `/ping` already answers 503. The worker is `app.state.worker`.
+    `load` runs on the engine's thread while `/ping` already answers 503. The queue is `app.state.queue`.
     """
-    worker = Worker(load, settings)
-    intake = Intake(worker, settings)
-    telemetry = Telemetry(worker, settings)
+    queue = RequestQueue(load, settings)
+    intake = Intake(queue, settings)
+    telemetry = Telemetry(queue, settings)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        worker.start()
+        queue.engine_thread.start()
         reporting = asyncio.create_task(telemetry.run())
         yield
         reporting.cancel()
         telemetry.flush()
         intake.close()
-        await worker.close()
+        await queue.engine_thread.close()
 
     async def ping(_: Request) -> Response:
-        worker.check_ready()
+        queue.check_ready()
         return model_reply(Ready())
 
     async def show_metrics(_: Request) -> Response:
@@ -111,7 +111,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         Route("/execution-parameters", show_execution_parameters, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
         Route("/openapi.json", show_openapi, methods=["GET"]),
-        *system_one_routes(settings, worker, intake),
+        *system_one_routes(settings, queue, intake),
     ]
     app = Starlette(
         routes=routes,
@@ -122,7 +122,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.worker = worker
+    app.state.queue = queue
     return app
 
 

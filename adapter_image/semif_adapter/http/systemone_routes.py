@@ -17,7 +17,7 @@ from semif_adapter.http.authentication import check_key
 from semif_adapter.http.media_type import check_media_type
 from semif_adapter.http.replies import model_reply
 from semif_adapter.serving.intake import Intake, Work
-from semif_adapter.serving.worker import Worker
+from semif_adapter.serving.request_queue import RequestQueue
 
 
 def system_one_work(
@@ -28,13 +28,13 @@ def system_one_work(
     return Work(request, to_questions(request), "state-first")
 
 
-def system_one_routes(settings: Settings, worker: Worker, intake: Intake) -> list[Route]:
+def system_one_routes(settings: Settings, queue: RequestQueue, intake: Intake) -> list[Route]:
     """The routes of System One's own clients."""
     since = datetime.now(UTC).date()
 
     def read(body: bytes) -> Work[SystemOneInvocation]:
         work = system_one_work(read_json(body, is_ours), SystemOneRequest, settings)
-        check_model(work.request.model or "", worker.info, aliases=settings.model_aliases)
+        check_model(work.request.model or "", queue.engine.info, aliases=settings.model_aliases)
         return work
 
     async def system_one(request: Request) -> Response:
@@ -45,7 +45,8 @@ def system_one_routes(settings: Settings, worker: Worker, intake: Intake) -> lis
 
     async def models(request: Request) -> Response:
         check_key(request, settings.api_key)
-        return model_reply(model_list(worker.info, since))
+        queue.check_ready()
+        return model_reply(model_list(queue.engine.info, since))
 
     return [
         Route("/v1/systemone", system_one, methods=["POST"]),

@@ -12,9 +12,8 @@ from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.wire import Layout
 from semif_adapter.decoding import batched_decoder
+from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.scheduler import Run
-from semif_adapter.engine.scoring_engine import Answer
 from semif_adapter.llama import context
 
 CONTEXT = 512
@@ -54,19 +53,21 @@ def ask(state: str, number: int) -> Question:
     return Question(str(number), state, f"Question {number}? " * (number + 1), options, "decision")
 
 
-def begin(engine: Engine, state: str, numbers: tuple[int, ...], layout: Layout) -> Run[Answer]:
-    return engine.begin(engine.prepare([ask(state, number) for number in numbers], layout))
+def begin(engine: Engine, state: str, numbers: tuple[int, ...], layout: Layout) -> Computation:
+    computation = engine.prepare([ask(state, number) for number in numbers], layout)
+    engine.begin(computation)
+    return computation
 
 
-def passes_until_ended(engine: Engine, runs: list[Run[Answer]]) -> int:
+def passes_until_ended(engine: Engine, runs: list[Computation]) -> int:
     count = 0
     while not all(run.ended for run in runs):
-        engine.advance()
+        engine.scheduler.advance()
         count += 1
     return count
 
 
-def logits(run: Run[Answer]) -> list[tuple[float, ...]]:
+def logits(run: Computation) -> list[tuple[float, ...]]:
     assert run.result is not None, run.failure
     return [result.option_logits for result in run.result[0]]
 
@@ -111,9 +112,9 @@ def test_who_finds_no_room_waits_and_nothing_is_lost(load: Load, monkeypatch: py
         runs = [begin(engine, *request) for request in REQUESTS]
         poison = begin(engine, SPOILED, (0, 1), "state-first")
         for _ in range(1 + 2 * turn):
-            engine.advance()
+            engine.scheduler.advance()
         gone = runs[turn]
-        engine.abandon(gone)
+        engine.scheduler.abandon(gone)
         passes_until_ended(engine, [*runs, poison])
 
         assert gone.result is not None or isinstance(gone.failure, AbandonedError)
@@ -161,8 +162,8 @@ def test_a_pass_of_several_sequences_is_not_left_in_its_middle(
     passes_until_ended(engine, [stays])
     leaves = begin(engine, "It is off. ", (0, 1, 2), "state-first")
     while len(leaves.waiting) < 3:
-        engine.advance()
-    leave.append(lambda: engine.abandon(leaves))
+        engine.scheduler.advance()
+    leave.append(lambda: engine.scheduler.abandon(leaves))
     passes_until_ended(engine, [leaves])
 
     assert not leave

@@ -16,9 +16,8 @@ from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Readout, Result
 from semif_adapter.decoding import prefix_cache
+from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.scheduler import Run
-from semif_adapter.engine.scoring_engine import Answer
 from semif_adapter.llama.context import BATCH_TOKENS
 
 CONTEXT = 1280
@@ -143,13 +142,15 @@ class Interleaved:
     def __init__(self, engine: Engine, kinds: list[Request]) -> None:
         self._engine = engine
         self._kinds = kinds
-        self._asked: dict[Run[Answer], Request] = {}
-        self.ended: list[tuple[Run[Answer], Request]] = []
+        self._asked: dict[Computation, Request] = {}
+        self.ended: list[tuple[Computation, Request]] = []
 
     def begin(self, place: int) -> None:
         layout, state, numbers = request = self._kinds[place % len(self._kinds)]
         questions = [ask(state, number) for number in numbers]
-        self._asked[self._engine.begin(self._engine.prepare(questions, layout))] = request
+        computation = self._engine.prepare(questions, layout)
+        self._engine.begin(computation)
+        self._asked[computation] = request
 
     def step(self, place: int) -> bool:
         """Give the live one at `place` its next pass; False where it waits for others."""
@@ -162,7 +163,7 @@ class Interleaved:
     def abandon(self, place: int) -> None:
         if self._asked:
             run = list(self._asked)[place % len(self._asked)]
-            self._engine.abandon(run)
+            self._engine.scheduler.abandon(run)
             self.step(place)
             assert self.ended[-1][0] is run
 

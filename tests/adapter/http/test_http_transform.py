@@ -71,7 +71,7 @@ def test_a_media_type_that_is_no_json_is_told_both_that_are(start_server: Any) -
 
 def test_what_may_pass_later_stays_a_503(start_server: Any, decision: Document) -> None:
     server = start_server(batch=True)
-    server.call_soon(server.worker.drain)
+    server.call_soon(server.queue.lifecycle.drain)
     line = json.dumps({"decision": decision}).encode()
     while (reply := send(server, line)).status == 200:
         pass
