@@ -135,7 +135,9 @@ async def _until_stopped(settings: Settings, queue: RequestQueue, serving: "asyn
     if not drained.done():
         drained.cancel()
         logger.error("stopping with requests unanswered after %g seconds", settings.drain_seconds)
-        queue.give_up(DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS))
+        queue.give_up(
+            lambda: DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS)
+        )
         return EXIT_UNFINISHED
     return EXIT_CLEAN
 

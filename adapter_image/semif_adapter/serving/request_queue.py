@@ -118,10 +118,10 @@ class RequestQueue:
         """Wait until every admitted request has its answer."""
         await self._idle.wait()
 
-    def give_up(self, error: AdapterError) -> None:
-        """Answer everything that still waits with `error`."""
+    def give_up(self, make_error: Callable[[], AdapterError]) -> None:
+        """Answer everything that still waits with an error, each with one of its own."""
         for request in self._waiting.values():
-            request.settle(error)
+            request.settle(make_error())
 
     # What the engine's thread tells.
 
@@ -147,4 +147,4 @@ class RequestQueue:
     def engine_broke(self, reason: str) -> None:
         """Nothing that waits will be answered any more."""
         self.lifecycle.engine_broke(reason)
-        self.give_up(EngineError("the engine failed, the server is ending"))
+        self.give_up(lambda: EngineError("the engine failed, the server is ending"))

@@ -252,6 +252,33 @@ def test_a_fault_of_one_request_is_not_the_engines_end(
     assert server.ask({"decision": decision}).status == 200
 
 
+def test_what_waits_for_an_engine_that_dies_is_told_so_each_in_its_own_form(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    def fail(questions: Any) -> None:
+        gate(questions)
+        raise ValueError
+
+    def die() -> None:
+        raise ValueError
+
+    server = start_server(scripted(fail, prove=die))
+    running = run_one(server, gate, callers, decision)
+    system_one = {"state": "s", "questions": {"q": {"type": "noul", "instructions": "Is it so?"}}}
+    waiting = [callers.submit(server.ask, body) for body in (system_one, {"decision": decision}, system_one)]
+    wait_until(server, lambda: server.queue.admission.queued == 3)
+    gate.open()
+    assert running.result().json["error"]["message"] == "the engine failed with ValueError"
+    message = "the engine failed, the server is ending"
+    first, second, third = (call.result().json for call in waiting)
+    assert first == third == {"detail": {"error_type": "engine_error", "message": message}}
+    assert second["error"] == {"code": "engine_error", "message": message}
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status", "code"),
     [
