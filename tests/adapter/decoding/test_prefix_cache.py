@@ -157,15 +157,17 @@ class Interleaved:
         if not self._asked:
             return False
         moved = self._engine.scheduler.step([list(self._asked)[place % len(self._asked)]])
-        self.ended += [(run, self._asked.pop(run)) for run in self._engine.scheduler.collect()]
+        self.ended += [
+            (computation, self._asked.pop(computation)) for computation in self._engine.scheduler.collect()
+        ]
         return moved
 
     def abandon(self, place: int) -> None:
         if self._asked:
-            run = list(self._asked)[place % len(self._asked)]
-            self._engine.scheduler.abandon(run)
+            computation = list(self._asked)[place % len(self._asked)]
+            self._engine.scheduler.abandon(computation)
             self.step(place)
-            assert self.ended[-1][0] is run
+            assert self.ended[-1][0] is computation
 
     def finish(self) -> None:
         while self._asked:
@@ -200,11 +202,11 @@ def test_an_answer_is_the_same_to_the_bit_whoever_else_is_in_the_middle_of_his(
         for act, place in schedule:
             act(interleaved, place)
         interleaved.finish()
-        for run, (layout, state, numbers) in interleaved.ended:
-            if run.result is None:
-                assert state == SPOILED or isinstance(run.failure, AbandonedError)
+        for computation, (layout, state, numbers) in interleaved.ended:
+            if computation.result is None:
+                assert state == SPOILED or isinstance(computation.failure, AbandonedError)
             elif state != SPOILED:
-                results, timing = run.result
+                results, timing = computation.result
                 for number, result in zip(numbers, results, strict=True):
                     assert result.option_logits == alone(layout, state, number)
                     assert 0 <= result.cached_tokens <= result.input_tokens - SUFFIX

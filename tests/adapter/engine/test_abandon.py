@@ -30,18 +30,18 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
         return engine.score([question("The lamp is on.")], "schema-first")[0][0].option_logits
 
     before = logits()
-    run = begin(engine, "x" * (CONTEXT - 1000))
+    computation = begin(engine, "x" * (CONTEXT - 1000))
     ended: list[Computation] = []
     thread = threading.Thread(target=lambda: ended.extend(until_one_ends(engine)))
     thread.start()
-    while not run.started:
+    while not computation.started:
         pass
-    engine.scheduler.abandon(run)
+    engine.scheduler.abandon(computation)
     thread.join(30)
 
-    assert ended == [run]
-    assert isinstance(run.failure, AbandonedError)
-    assert run.decoded_tokens < CONTEXT - 1000
+    assert ended == [computation]
+    assert isinstance(computation.failure, AbandonedError)
+    assert computation.decoded_tokens < CONTEXT - 1000
     assert logits() == before
 
 

@@ -129,8 +129,8 @@ def test_a_job_never_sends_more_than_there_are_places_for(start_server: Any, set
     assert 1 <= at_once <= Settings(**settings).max_in_flight
     assert at_once * payload_mb <= MAX_JOB_PAYLOAD_MB
     assert payload_mb * 1_000_000 >= Settings(**settings).max_body_bytes
-    told = start_server(**settings).request("GET", "/execution-parameters").json
-    assert told == {
+    parameters = start_server(**settings).request("GET", "/execution-parameters").json
+    assert parameters == {
         "MaxConcurrentTransforms": at_once,
         "BatchStrategy": "SINGLE_RECORD",
         "MaxPayloadInMB": payload_mb,
