@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from local_aws.core.context import ACCOUNT, HOST, Context
+from local_aws.core.context import ACCOUNT, HOST, LocalContext
 
 SERVER_FILE = "server.json"
 LOOK_SECONDS = 1.0
@@ -56,7 +56,7 @@ def _run(arguments: argparse.Namespace, listener: socket.socket, stop: threading
     from local_aws import server as http  # noqa: PLC0415 - moto reads the environment when it is imported
 
     workspace = Path(tempfile.mkdtemp(prefix="work-", dir=arguments.state)).resolve()
-    context = Context(f"http://{HOST}:{listener.getsockname()[1]}", arguments.region, workspace)
+    context = LocalContext(f"http://{HOST}:{listener.getsockname()[1]}", arguments.region, workspace)
     server = http.make(listener, context, http.extend_moto(context))
     try:
         thread = http.serve(server)
@@ -126,7 +126,7 @@ class _Announcement:
 
 
 @contextlib.contextmanager
-def _announced(context: Context, state: Path) -> Iterator[_Announcement]:
+def _announced(context: LocalContext, state: Path) -> Iterator[_Announcement]:
     """Tell where the AWS is, on stdout and in server.json, which is there exactly while it can be asked."""
     facts = {"endpoint_url": context.endpoint_url, "account": context.account, "region": context.region}
     text = json.dumps({"pid": os.getpid(), **facts}) + "\n"

@@ -36,11 +36,11 @@ from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from local_aws.cloudformation import changes
 from local_aws.cloudformation.resource_types import Resource
 from local_aws.core.api import ApiError, Operation, ReplyError, call, from_headers
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.sagemaker.endpoints import SageMakerEndpoints
 
 
-def serve_operations(context: Context, service: str, operations: Mapping[str, Operation]) -> None:
+def serve_operations(context: LocalContext, service: str, operations: Mapping[str, Operation]) -> None:
     """Answer these operations of a service with ours; moto does the wire format."""
     classes = {"codebuild": CodeBuildResponse, "ecr": ECRResponse, "sagemaker": SageMakerResponse}
     responses = classes[service]
@@ -50,7 +50,7 @@ def serve_operations(context: Context, service: str, operations: Mapping[str, Op
 
 
 def _handler(
-    context: Context, service: str, operation: str, implementation: Operation
+    context: LocalContext, service: str, operation: str, implementation: Operation
 ) -> Callable[[BaseResponse], ActionResult | TYPE_RESPONSE]:
     def handle(self: BaseResponse) -> ActionResult | TYPE_RESPONSE:
         try:
@@ -70,7 +70,7 @@ def _json_error(status: int, code: str, message: str) -> TYPE_RESPONSE:
     return status, {"status": status, "Content-Type": "application/json", "x-amzn-errortype": code}, body
 
 
-def _check_region(context: Context, region: str) -> None:
+def _check_region(context: LocalContext, region: str) -> None:
     if region != context.region:
         raise ApiError(
             "ValidationException",
@@ -78,7 +78,7 @@ def _check_region(context: Context, region: str) -> None:
         )
 
 
-def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
+def serve_invocations(context: LocalContext, endpoints: SageMakerEndpoints) -> None:
     """Let InvokeEndpoint and InvokeEndpointAsync reach the endpoint; moto answers with a canned body."""
     passed_on = ("Content-Type", "Accept", "X-Amzn-SageMaker-Custom-Attributes")
 
@@ -94,7 +94,7 @@ def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
 
     def invoke_endpoint_async(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
         name = unquote(urlparse(self.uri).path.split("/")[2])
-        told_in = {
+        header_of = {
             "OutputLocation": "X-Amzn-SageMaker-OutputLocation",
             "FailureLocation": "X-Amzn-SageMaker-FailureLocation",
         }
@@ -109,7 +109,7 @@ def serve_invocations(context: Context, endpoints: SageMakerEndpoints) -> None:
             )
         except ApiError as error:
             return _json_error(400, "ValidationError", error.message)
-        headers = {header: reply[member] for member, header in told_in.items() if member in reply}
+        headers = {header: reply[member] for member, header in header_of.items() if member in reply}
         return 202, {**headers, "status": 202}, json.dumps({"InferenceId": reply["InferenceId"]})
 
     SageMakerRuntimeResponse.invoke_endpoint = invoke_endpoint
@@ -224,13 +224,13 @@ def run_stacks_in_the_background() -> None:
 
     taken = ("template", "parameters", "notification_arns", "tags", "role_arn")
 
-    def create_stack(self: CloudFormationBackend, name: str, **given: Any) -> Stack:
-        return run_now(self, "CREATE", name, **{key: given[key] for key in taken if key in given})
+    def create_stack(self: CloudFormationBackend, name: str, **arguments: Any) -> Stack:
+        return run_now(self, "CREATE", name, **{key: arguments[key] for key in taken if key in arguments})
 
-    def update_stack(self: CloudFormationBackend, name: str, *, parameters: Any, **given: Any) -> Stack:
+    def update_stack(self: CloudFormationBackend, name: str, *, parameters: Any, **arguments: Any) -> Stack:
         stack = self.get_stack(name)
         resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
-        return run_now(self, "UPDATE", stack.name, parameters=resolved, **given)
+        return run_now(self, "UPDATE", stack.name, parameters=resolved, **arguments)
 
     def delete_stack(self: CloudFormationBackend, name_or_stack_id: str) -> None:
         for stack in list(self.stacks.values()):
@@ -263,10 +263,10 @@ def fetch_templates_by_path() -> None:
         host = parts.hostname or ""
         if ".s3." in host or ".s3-" in host:
             bucket, key = host.split(".s3", 1)[0], parts.path.lstrip("/")
-        found = s3_backends[account_id][partition].get_object(bucket, unquote(key))
-        if found is None:
+        template = s3_backends[account_id][partition].get_object(bucket, unquote(key))
+        if template is None:
             raise ValidationError(message=f"S3 error: there is no template at {template_url}")
-        return str(found.value.decode())
+        return str(template.value.decode())
 
     cloudformation_responses.get_stack_from_s3_url = fetch
     cloudformation_models.get_stack_from_s3_url = fetch

@@ -13,7 +13,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 from local_aws import moto_patches
 from local_aws.cloudformation.resources import resource_classes
 from local_aws.codebuild.projects import CodeBuild
-from local_aws.core.context import HOST, Context
+from local_aws.core.context import HOST, LocalContext
 from local_aws.images.container_engine import ContainerEngine
 from local_aws.images.ecr import EcrLayers
 from local_aws.sagemaker.endpoints import SageMakerEndpoints
@@ -42,7 +42,7 @@ class LocalOnly:
         return self._application(environ, start_response)
 
 
-def make(listener: socket.socket, context: Context, endpoints: SageMakerEndpoints) -> BaseWSGIServer:
+def make(listener: socket.socket, context: LocalContext, endpoints: SageMakerEndpoints) -> BaseWSGIServer:
     """The server on a listening socket, of which it takes a duplicate."""
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     moto: Any = DomainDispatcherApplication(create_backend_app)
@@ -58,7 +58,7 @@ def make(listener: socket.socket, context: Context, endpoints: SageMakerEndpoint
     )
 
 
-def extend_moto(context: Context) -> SageMakerEndpoints:
+def extend_moto(context: LocalContext) -> SageMakerEndpoints:
     """Put the extensions into moto, once per process; returns the endpoints that they host."""
     records = SageMakerRecords(context)
     endpoints = SageMakerEndpoints(context, records)

@@ -15,14 +15,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bench.engine.contenders.contenders import Job, make_job
+from bench.engine.contenders.contenders import PreparedCase, prepare_case
 from bench.engine.measuring.workloads import ROUTING, Workloads
 from bench.engine.report.keep import keep_section
-from bench.engine.rounds.measure import Samples, Spread, ratio
+from bench.engine.rounds.measure import Quartiles, Samples, ratio
 from bench.engine.run import find_gguf
 from bench.models.tiny_models import write_tiny_gguf
 from semif.errors import SemifError
-from semif.evaluation.runs.tasks import read_tasks
+from semif.evaluation.runs.labelled_tasks import read_tasks
 from semif.serve.local_adapter import library_folder
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.probabilities import Numbers, softmax
@@ -54,7 +54,7 @@ Logits = list[Numbers]
 
 
 @dataclass
-class Comparison:
+class ModesCompared:
     """What the rounds on one model, read in one way, found."""
 
     decisions: int = 0
@@ -82,7 +82,7 @@ class Comparison:
             f"{self.logit:.2g}",
             f"{self.probability:.2g}",
             f"{self.changed}",
-            *(f"{a_round / Spread.of(samples.wall).median:.2f}" for samples in (invariant, batched)),
+            *(f"{a_round / Quartiles.of(samples.wall).median:.2f}" for samples in (invariant, batched)),
             f"{wall.median:.2f} ({wall.low:.2f} to {wall.high:.2f})",
             f"{cpu.median:.2f}",
         ]
@@ -104,8 +104,8 @@ def main() -> int:
     try:
         for model in arguments.model or MODELS:
             for readout in READOUTS:
-                found = compare(model, readout, arguments.rounds, arguments.gpu_layers)
-                lines.append(found.row(f"{model}, {readout}"))
+                compared = compare(model, readout, arguments.rounds, arguments.gpu_layers)
+                lines.append(compared.row(f"{model}, {readout}"))
                 print(lines[-1], flush=True)
     except (SemifError, StartupError, OSError) as error:
         print(f"bench.engine.batched_mode: {error}", file=sys.stderr)
@@ -117,9 +117,9 @@ def main() -> int:
     return 0
 
 
-def compare(model: str, readout: Readout, rounds: int, gpu_layers: int) -> Comparison:
+def compare(model: str, readout: Readout, rounds: int, gpu_layers: int) -> ModesCompared:
     """Ask both modes in turn, beginning with another in each round."""
-    found = Comparison()
+    compared = ModesCompared()
     with ExitStack() as opened:
         gguf = _path(model, Path(opened.enter_context(TemporaryDirectory())))
         engines = {
@@ -132,15 +132,15 @@ def compare(model: str, readout: Readout, rounds: int, gpu_layers: int) -> Compa
                 workloads.one_schema(number, SINGLE),
                 *(workloads.one_state(number * STATES + k, STATE_TOKENS, QUESTIONS) for k in range(STATES)),
             ]
-            jobs = [make_job(engines["invariant"], case) for case in cases]
+            prepared_cases = [prepare_case(engines["invariant"], case) for case in cases]
             logits: dict[Mode, Logits] = {}
             for mode in MODES if number % 2 else MODES[::-1]:
                 cpu, wall = time.process_time(), time.perf_counter()
-                logits[mode] = _ask(engines[mode], jobs)
-                found.samples[mode].wall.append(time.perf_counter() - wall)
-                found.samples[mode].cpu.append(time.process_time() - cpu)
-            found.add(logits["invariant"], logits["batched"])
-    return found
+                logits[mode] = _ask(engines[mode], prepared_cases)
+                compared.samples[mode].wall.append(time.perf_counter() - wall)
+                compared.samples[mode].cpu.append(time.process_time() - cpu)
+            compared.add(logits["invariant"], logits["batched"])
+    return compared
 
 
 def _path(model: str, folder: Path) -> Path:
@@ -157,9 +157,13 @@ def _load(gguf: Path, readout: Readout, mode: Mode, gpu_layers: int) -> Engine:
     )
 
 
-def _ask(engine: Engine, jobs: list[Job]) -> Logits:
-    """The option logits of every decision of `jobs`, all requests at once."""
-    requests = [engine.prepare(questions, job.case.layout) for job in jobs for questions in job.questions]
+def _ask(engine: Engine, prepared_cases: list[PreparedCase]) -> Logits:
+    """The option logits of every decision of `prepared_cases`, all requests at once."""
+    requests = [
+        engine.prepare(questions, prepared.case.layout)
+        for prepared in prepared_cases
+        for questions in prepared.questions
+    ]
     for request in requests:
         engine.begin(request)
     while not all(request.ended for request in requests):

@@ -16,11 +16,11 @@ from bench.engine.contenders.contenders import (
     Contender,
     FullPrompt,
     InProcessEngine,
-    Job,
     Limit,
+    PreparedCase,
     SchemaRestore,
     StateRestore,
-    make_job,
+    prepare_case,
 )
 from bench.engine.contenders.servers import Servers, start_servers
 from bench.engine.measuring.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Workloads
@@ -29,7 +29,7 @@ from bench.engine.report.machine import describe
 from bench.engine.rounds import bars, load
 from bench.engine.rounds.measure import Results, run_round
 from bench.models.random_models import SHAPES, random_model
-from semif.evaluation.runs.tasks import Task
+from semif.evaluation.runs.labelled_tasks import LabelledTask
 from semif.models.presets import load_preset
 from semif.models.sources.fetch import fetch
 from semif.serve.local_adapter import adapter_variables, library_folder
@@ -96,7 +96,7 @@ def find_gguf(name: str) -> Path:
     return random_model(name) if name in SHAPES else fetch(load_preset(name))
 
 
-def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Path) -> str:
+def run(name: str, tasks: Sequence[LabelledTask], plan: Plan, output: Path, scratch: Path) -> str:
     """Measure on the model `name`, write everything to `output`; the report in Markdown.
 
     Raises SemifError, StartupError or OSError where something cannot be started.
@@ -142,7 +142,7 @@ def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Pat
             *servers.contenders,
         ]
         workloads = Workloads(model, tasks)
-        run_ = _Run(engine, contenders, servers, workloads, plan)
+        run_ = _EngineRun(engine, contenders, servers, workloads, plan)
         run_.warm_up()
         longest = 0.0
         while not run_.rounds or (
@@ -158,7 +158,7 @@ def run(name: str, tasks: Sequence[Task], plan: Plan, output: Path, scratch: Pat
     return run_.write(output, machine, hybrid=hybrid)
 
 
-class _Run:
+class _EngineRun:
     """What has been measured so far."""
 
     def __init__(
@@ -179,28 +179,29 @@ class _Run:
 
     def warm_up(self) -> None:
         """Let everybody touch its weights once, with texts that no round has."""
-        job = make_job(self._engine, self._workloads.one_state(-1, STATE_TOKENS[0], 2))
-        run_round(0, [job], self._contenders, {}, lambda _: None)
+        prepared = prepare_case(self._engine, self._workloads.one_state(-1, STATE_TOKENS[0], 2))
+        run_round(0, [prepared], self._contenders, {}, lambda _: None)
 
     def round(self) -> None:
         """Every case and the load, once."""
         number = self.rounds
-        jobs = [make_job(self._engine, case) for case in self._plan.cases(self._workloads, number)]
-        for job in jobs:
-            self._decisions[job.case.name] = job.case.decisions
-        run_round(number, jobs, self._contenders, self._results, self._count_right)
-        given = load.scripts(
+        cases = self._plan.cases(self._workloads, number)
+        for case in cases:
+            self._decisions[case.name] = case.decisions
+        prepared_cases = [prepare_case(self._engine, case) for case in cases]
+        run_round(number, prepared_cases, self._contenders, self._results, self._count_right)
+        make_scripts = load.scripts(
             self._workloads, number, short=self._plan.short, long_tokens=self._plan.long_tokens
         )
-        for name, figures in load.run_loads(self._servers.targets, given, first=number).items():
+        for name, figures in load.run_loads(self._servers.targets, make_scripts, first=number).items():
             kept = self._loads.setdefault(name, {})
             for figure, value in figures.items():
                 kept.setdefault(figure, []).append(value)
         self.rounds += 1
 
-    def _count_right(self, job: Job) -> None:
+    def _count_right(self, prepared: PreparedCase) -> None:
         results = self._servers.semif.last
-        for expected, result in zip(job.case.expected, results, strict=False):
+        for expected, result in zip(prepared.case.expected, results, strict=False):
             chosen = max(range(len(result["option_ids"])), key=result["probabilities"].__getitem__)
             self._labelled += 1
             self._right += result["option_ids"][chosen] == expected
@@ -219,7 +220,7 @@ class _Run:
             "notes": [*NOTES, *load.NOTES, *self._servers.notes, right],
         }
         samples = {
-            case: {who: asdict(found) for who, found in by.items()} for case, by in self._results.items()
+            case: {who: asdict(taken) for who, taken in by.items()} for case, by in self._results.items()
         }
         text = tables.whole(whole, self._results)
         (output / "report.json").write_text(json.dumps(whole | {"samples": samples}, indent=1) + "\n")

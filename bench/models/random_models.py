@@ -146,7 +146,7 @@ def random_model(name: str, output: Path | None = None) -> Path:
 
 def main() -> None:
     """Write a model and say where it is."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="bench.models.random_models", description=__doc__)
     parser.add_argument("name", choices=sorted(SHAPES))
     parser.add_argument("--output", type=Path, help="folder to write to instead of the user's cache")
     arguments = parser.parse_args()

@@ -17,14 +17,14 @@ from time import perf_counter
 import numpy as np
 
 from bench.engine.contenders.adapter_process import HOST, Served
-from bench.engine.contenders.contenders import Job, document, make_job
+from bench.engine.contenders.contenders import PreparedCase, document, prepare_case
 from bench.engine.contenders.http_client import Connection
 from bench.engine.measuring.workloads import ROUTING, Case, Workloads
 from bench.engine.report.keep import check_section, keep_section
 from bench.engine.run import find_gguf
 from bench.profile.watch import CHECK, ENGINE, PASSES, PROMPT, Call, Watch, seconds_by_part, watch_engine
 from semif.errors import SemifError
-from semif.evaluation.runs.tasks import read_tasks
+from semif.evaluation.runs.labelled_tasks import read_tasks
 from semif.serve.local_adapter import library_folder
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
@@ -38,7 +38,7 @@ WANTED = 0.02
 """At most this share of a decision outside the forward passes."""
 EVENT_LOOP, REST = "event loop (CPU time)", "the rest: threads waking up, the network, the client"
 
-Parts = dict[str, float]
+PartSeconds = dict[str, float]
 """Seconds of one decision by part; all together are its time."""
 
 
@@ -75,8 +75,8 @@ def measure(name: str, decisions: int) -> str:
     load = os.getloadavg()[0]
     with closing(Engine.load(settings)) as engine, closing(Model(library, gguf, 0)) as model:
         workloads = Workloads(model, read_tasks(ROUTING))
-        jobs = [make_job(engine, _case(workloads, number)) for number in range(2 * decisions)]
-        inside = in_process(engine, watch, jobs[:decisions])
+        prepared = [prepare_case(engine, _case(workloads, number)) for number in range(2 * decisions)]
+        inside = in_process(engine, watch, prepared[:decisions])
         threads = engine.info.threads
     with tempfile.TemporaryDirectory() as folder:
         calls = Path(folder) / "calls.json"
@@ -88,8 +88,8 @@ def measure(name: str, decisions: int) -> str:
             SEMIF_THREADS=str(threads),
         )
         with served:
-            over_http = through(served, calls, [job.case for job in jobs[decisions:]])
-    tokens = [sum(map(len, job.prompts[0][0])) for job in jobs]
+            over_http = through(served, calls, [one.case for one in prepared[decisions:]])
+    tokens = [sum(map(len, one.prompts[0][0])) for one in prepared]
     what = (
         f"{name}, {decisions} decisions of {min(tokens)} to {max(tokens)} tokens each way, {threads} "
         f"threads, load average {load:.1f} to {os.getloadavg()[0]:.1f}; medians in milliseconds."
@@ -102,20 +102,20 @@ def _case(workloads: Workloads, number: int) -> Case:
     return Case("", "schema-first", ((decision | {"question": f"{number}. {decision['question']}"},),))
 
 
-def in_process(engine: Engine, watch: Watch, jobs: Sequence[Job]) -> list[Parts]:
+def in_process(engine: Engine, watch: Watch, prepared: Sequence[PreparedCase]) -> list[PartSeconds]:
     """Ask the engine directly."""
-    found = []
-    for job in jobs:
+    decisions = []
+    for one in prepared:
         began = perf_counter()
-        engine.score(job.questions[0], job.case.layout)
+        engine.score(one.questions[0], one.case.layout)
         ended = perf_counter()
         parts = seconds_by_part(watch.calls, began, ended)
         parts[ENGINE] = ended - began - parts[PASSES] - parts[PROMPT]
-        found.append(parts)
-    return found
+        decisions.append(parts)
+    return decisions
 
 
-def through(served: Served, calls: Path, cases: Sequence[Case]) -> list[Parts]:
+def through(served: Served, calls: Path, cases: Sequence[Case]) -> list[PartSeconds]:
     """Ask over HTTP, then stop the server, which tells what it did when."""
     times, loop_seconds = [], []
     with closing(Connection(f"http://{HOST}:{served.port}")) as connection:
@@ -126,14 +126,14 @@ def through(served: Served, calls: Path, cases: Sequence[Case]) -> list[Parts]:
             loop_seconds.append(_main_thread_seconds(served.pid) - cpu)
     served.stop()
     watched = [Call(*call) for call in json.loads(calls.read_text())]
-    found = []
+    decisions = []
     for (began, ended), loop in zip(times, loop_seconds, strict=True):
         parts = seconds_by_part(watched, began, ended)
         parts[ENGINE] -= parts[PASSES]
         parts[EVENT_LOOP] = loop
         parts[REST] = ended - began - sum(parts.values())
-        found.append(parts)
-    return found
+        decisions.append(parts)
+    return decisions
 
 
 def _main_thread_seconds(pid: int) -> float:
@@ -142,7 +142,7 @@ def _main_thread_seconds(pid: int) -> float:
     return int(nanoseconds) / 1e9
 
 
-def _table(inside: Sequence[Parts], over_http: Sequence[Parts]) -> list[str]:
+def _table(inside: Sequence[PartSeconds], over_http: Sequence[PartSeconds]) -> list[str]:
     lines = [
         f"| {part} | {' | '.join(_cells(way, part) for way in (inside, over_http))} |"
         for part in (PASSES, PROMPT, CHECK, ENGINE, EVENT_LOOP, REST)
@@ -153,14 +153,14 @@ def _table(inside: Sequence[Parts], over_http: Sequence[Parts]) -> list[str]:
     return [*head, *lines, f"| outside the passes, at most {WANTED:.0%} | {' | '.join(cells)} |"]
 
 
-def _cells(way: Sequence[Parts], part: str) -> str:
+def _cells(way: Sequence[PartSeconds], part: str) -> str:
     if part not in way[0]:
         return " | "
     seconds = float(np.median([parts[part] for parts in way]))
     return f"{seconds * 1000:.2f} | {np.median([parts[part] / sum(parts.values()) for parts in way]):.2%}"
 
 
-def _share_outside(way: Sequence[Parts]) -> float:
+def _share_outside(way: Sequence[PartSeconds]) -> float:
     return float(np.median([1 - parts[PASSES] / sum(parts.values()) for parts in way]))
 
 

@@ -6,6 +6,7 @@ a caller's text, grew, or answered a good request otherwise than before: in any 
 (SEMIF_MODE=batched) further off than company moves it.
 """
 
+import argparse
 import http.client
 import json
 import os
@@ -23,7 +24,7 @@ from typing import Any
 
 from bench.engine.contenders.adapter_process import (
     HOST,
-    Document,
+    JsonObject,
     Served,
     decision,
     machine,
@@ -59,7 +60,7 @@ CONTENT_TYPES = ["application/json"] * 12 + ["", "text/plain", "application/json
 ENCODINGS = [None] * 12 + ["gzip", "zstd", "br", "identity", "gzip, zstd", SECRET]
 
 
-def valid(chance: random.Random) -> Document:
+def valid(chance: random.Random) -> JsonObject:
     """A request of one of the forms."""
     one = decision(chance.randrange(1000), words=chance.randrange(1, 8))
     one["decision"]["question"] += f" {SECRET}"
@@ -221,10 +222,11 @@ class Fuzz:
 
 def main() -> int:
     """Run and report; the exit status."""
+    argparse.ArgumentParser(prog="bench.robustness.fuzz", description=__doc__).parse_args()
     sys.setrecursionlimit(20_000)  # some requests are nested 500 deep and more, and copying them recurses
     seconds = seconds_to_run()
     seed = int(os.environ.get("SEED") or random.SystemRandom().getrandbits(32))
-    print(f"fuzz: seed {seed}, {seconds:g} s")
+    print(f"bench.robustness.fuzz: seed {seed}, {seconds:g} s")
     with Served(os.environ.get("PRESET", "embedded"), SEMIF_BODY_SECONDS="2") as served:
         before = machine()
         began = time.monotonic()

@@ -4,6 +4,7 @@
 was lost, the server answered 5xx other than 503, its memory grew, or something stayed in flight.
 """
 
+import argparse
 import http.client
 import json
 import os
@@ -36,7 +37,7 @@ INVALID = (
 )
 
 
-class Load:
+class LoadClients:
     """The clients and what they saw."""
 
     def __init__(self, served: Served, ends_at: float) -> None:
@@ -106,11 +107,12 @@ class Load:
 
 def main() -> int:
     """Run and report; the exit status."""
+    argparse.ArgumentParser(prog="bench.robustness.soak", description=__doc__).parse_args()
     seconds = seconds_to_run()
     with Served(os.environ.get("PRESET", "embedded")) as served:
         before = machine()
         began = time.monotonic()
-        load = Load(served, began + seconds)
+        load = LoadClients(served, began + seconds)
         memory = {"start": served.resident_bytes}
         with ThreadPoolExecutor(CONNECTIONS + 1) as threads:
             running = [threads.submit(load.ping)]
@@ -150,7 +152,7 @@ def main() -> int:
     faults = [status for status in load.statuses if " 5" in status and " 503" not in status]
     refused = faults or load.lost or load.bad_pings or exit_status or growth > GROWTH_ALLOWED_BYTES
     report["verdict"] = "failed" if refused else "passed"
-    write_report("load", report)
+    write_report("soak", report)
     return 1 if refused else 0
 
 

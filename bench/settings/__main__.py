@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.engine.report.keep import keep_section
-from bench.engine.rounds.measure import Samples, Spread, ratio
+from bench.engine.rounds.measure import Quartiles, Samples, ratio
 from bench.engine.run import find_gguf
 from bench.models.random_models import SHAPES
 from bench.settings.child import PROMPT_TOKENS, SUFFIX_TOKENS
@@ -129,7 +129,7 @@ class Child:
         return json.loads(line)
 
 
-def _shown(spread: Spread) -> str:
+def _shown(spread: Quartiles) -> str:
     return f"{spread.median:.2f} ({spread.low:.2f}-{spread.high:.2f})"
 
 

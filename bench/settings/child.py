@@ -106,8 +106,8 @@ def change(library: Library, setting: Setting) -> None:
     def load(path: bytes, params: ParamsBlob) -> int | None:
         if not setting.is_mapped:
             params.write(find_load_mode(bytes(params.raw)), "<i", 0)
-        found: int | None = make_model(path, params)
-        return found
+        model: int | None = make_model(path, params)
+        return model
 
     def start(model: int, params: ParamsBlob) -> int | None:
         raw = bytes(params.raw)
@@ -116,8 +116,8 @@ def change(library: Library, setting: Setting) -> None:
         if setting.kv_type is not None:
             params.write(find_kv_types(raw), "<i", setting.kv_type)
             params.write(find_kv_types(raw) + 4, "<i", setting.kv_type)
-        found: int | None = init(model, params)
-        return found
+        context: int | None = init(model, params)
+        return context
 
     # Its functions are attributes that it gives itself when it is opened.
     vars(library).update(llama_model_load_from_file=load, llama_init_from_model=start)

@@ -5,6 +5,7 @@ says whether packing is ten times as fast as `tar czf`; the exit status is 0 eit
 all of them in turn, so that they share the machine's moods; the medians of the rounds are compared.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -27,6 +28,7 @@ BAR = 10.0
 
 def main() -> None:
     """Measure, report."""
+    argparse.ArgumentParser(prog="bench.toolkit.packing", description=__doc__).parse_args()
     preset = load_preset("embedded")
     gguf = fetch(preset)
     with TemporaryDirectory() as name:

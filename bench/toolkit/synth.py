@@ -6,6 +6,7 @@ checked and cdk-nag on it. It prints medians and their ratio, writes them to `.s
 and ends with status 1 where the ratio of the times is above the bar.
 """
 
+import argparse
 import json
 import os
 import statistics
@@ -49,6 +50,7 @@ CASES = {"empty app": empty, "all environments": environments}
 
 def main() -> int:
     """Measure, report; the exit status."""
+    argparse.ArgumentParser(prog="bench.toolkit.synth", description=__doc__).parse_args()
     seconds: dict[str, list[float]] = {case: [] for case in CASES}
     cpu: dict[str, list[float]] = {case: [] for case in CASES}
     for _ in range(ROUNDS):

@@ -17,7 +17,7 @@ USUAL_SECONDS = 3.0
 RETAINED = {"Retain", "RetainExceptOnCreate"}
 _SUBSTITUTED = re.compile(r"\$\{([A-Za-z0-9]+)")
 
-Json = dict[str, Any]
+_Resource = dict[str, Any]
 
 
 class StackFailedError(Exception):
@@ -44,7 +44,7 @@ def move(stack: Stack, status: str, reason: str = "") -> None:
 
 
 def create_resource(
-    stack: Stack, resource_map: parsing.ResourceMap, name: str, resource: Json, make: Callable[[], Any]
+    stack: Stack, resource_map: parsing.ResourceMap, name: str, resource: _Resource, make: Callable[[], Any]
 ) -> Any:
     """Create one resource by calling `make`, after those of its DependsOn; raises StackFailedError.
 
@@ -142,7 +142,7 @@ def _update(backend: CloudFormationBackend, stack: Stack, change_set: ChangeSet)
     _finish(backend, stack, "UPDATE_COMPLETE")
 
 
-def _update_resource(stack: Stack, name: str, resource: Json, changed: set[str]) -> None:
+def _update_resource(stack: Stack, name: str, resource: _Resource, changed: set[str]) -> None:
     resource_map, kind = stack.resource_map, resource["Type"]
     existing: Any = resource_map[name]
     before = existing.physical_resource_id
@@ -200,7 +200,7 @@ def _finish(backend: CloudFormationBackend, stack: Stack, status: str) -> None:
     move(stack, status)
 
 
-def _in_dependency_order(resources: Mapping[str, Json]) -> Iterator[str]:
+def _in_dependency_order(resources: Mapping[str, _Resource]) -> Iterator[str]:
     done: set[str] = set()
 
     def visit(name: str) -> Iterator[str]:
@@ -221,20 +221,20 @@ def _references(node: object) -> set[str]:
         return set().union(*map(_references, node))
     if not isinstance(node, dict):
         return set()
-    found = set(_depends_on(node))
+    names = set(_depends_on(node))
     for key, value in node.items():
         if key == "Ref":
-            found.add(value)
+            names.add(value)
         elif key == "Fn::GetAtt":
-            found.add((value if isinstance(value, list) else value.split("."))[0])
+            names.add((value if isinstance(value, list) else value.split("."))[0])
         elif key == "Fn::Sub":
-            found.update(_SUBSTITUTED.findall(value if isinstance(value, str) else value[0]))
+            names.update(_SUBSTITUTED.findall(value if isinstance(value, str) else value[0]))
         if key != "DependsOn":
-            found |= _references(value)
-    return found
+            names |= _references(value)
+    return names
 
 
-def _depends_on(resource: Json) -> list[str]:
+def _depends_on(resource: _Resource) -> list[str]:
     names = resource.get("DependsOn", [])
     return [names] if isinstance(names, str) else list(names)
 

@@ -8,7 +8,7 @@ from local_aws.cloudformation.resource_types import Created, Resource, ResourceF
 from local_aws.cloudformation.stored_types import watching_types
 from local_aws.codebuild.projects import CodeBuild
 from local_aws.core.api import Operation, Params, call, from_cloudformation, service_model
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.sagemaker.endpoints import SageMakerEndpoints
 from local_aws.sagemaker.records import SageMakerRecords
 
@@ -17,7 +17,7 @@ FOR_UPDATES = {"ExcludeRetainedVariantProperties", "RetainAllVariantProperties",
 
 
 def resource_classes(
-    context: Context, records: SageMakerRecords, endpoints: SageMakerEndpoints, codebuild: CodeBuild
+    context: LocalContext, records: SageMakerRecords, endpoints: SageMakerEndpoints, codebuild: CodeBuild
 ) -> dict[str, type[Resource]]:
     """The classes of all types defined here, by type name."""
     types = [
@@ -32,7 +32,7 @@ def resource_classes(
     return {one.name: type("Resource", (Resource,), {"definition": one}) for one in types}
 
 
-def _bucket_policy(context: Context) -> ResourceType:
+def _bucket_policy(context: LocalContext) -> ResourceType:
     def put(bucket: str, properties: Params) -> Created:
         context.s3.put_bucket_policy(Bucket=bucket, Policy=json.dumps(properties["PolicyDocument"]))
         return Created(bucket)

@@ -7,15 +7,15 @@ import json
 
 from local_aws.cloudformation.resource_types import Created, ResourceFailedError, ResourceType
 from local_aws.core.api import Params, from_cloudformation, problems, service_model
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 
 
-def watching_types(context: Context) -> list[ResourceType]:
+def watching_types(context: LocalContext) -> list[ResourceType]:
     """The resource types of watching and scaling an endpoint that moto's CloudFormation does not have."""
     return [_alarm(context), _topic_policy(context), _scalable_target(context), _scaling_policy(context)]
 
 
-def _alarm(context: Context) -> ResourceType:
+def _alarm(context: LocalContext) -> ResourceType:
     def put(name: str, properties: Params) -> Created:
         wanted = _checked("cloudwatch", "PutMetricAlarm", properties | {"AlarmName": name})
         context.client("cloudwatch").put_metric_alarm(**wanted)
@@ -31,7 +31,7 @@ def _alarm(context: Context) -> ResourceType:
     )
 
 
-def _topic_policy(context: Context) -> ResourceType:
+def _topic_policy(context: LocalContext) -> ResourceType:
     def put(name: str, properties: Params) -> Created:
         for topic in properties["Topics"]:
             context.client("sns").set_topic_attributes(
@@ -49,7 +49,7 @@ def _topic_policy(context: Context) -> ResourceType:
     )
 
 
-def _scalable_target(context: Context) -> ResourceType:
+def _scalable_target(context: LocalContext) -> ResourceType:
     def put(_: str, properties: Params) -> Created:
         wanted = _checked("application-autoscaling", "RegisterScalableTarget", properties)
         context.client("application-autoscaling").register_scalable_target(**wanted)
@@ -67,7 +67,7 @@ def _scalable_target(context: Context) -> ResourceType:
     )
 
 
-def _scaling_policy(context: Context) -> ResourceType:
+def _scaling_policy(context: LocalContext) -> ResourceType:
     def put(_: str, properties: Params) -> Created:
         target = _target(properties["ScalingTargetId"])
         rest = {key: value for key, value in properties.items() if key != "ScalingTargetId"}

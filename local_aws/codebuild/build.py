@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local_aws.codebuild.buildspec import PHASES, Buildspec, BuildspecError, Phase, parse_buildspec
 from local_aws.codebuild.shell import BuildShell
 from local_aws.core.api import Params
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.core.logs import LogStream
 from local_aws.core.processes import base_environment
 from local_aws.images.container_engine import ContainerEngine, missing
@@ -42,11 +42,11 @@ class PhaseFailedError(Exception):
         self.message = message
 
 
-class Build:
+class LocalBuild:
     """A build in a thread of its own. `project` is the project's name, `describe` tells how far it is."""
 
     def __init__(
-        self, context: Context, engine: ContainerEngine, project: Params, number: uuid.UUID, count: int
+        self, context: LocalContext, engine: ContainerEngine, project: Params, number: uuid.UUID, count: int
     ) -> None:
         self._context = context
         self._engine = engine
@@ -238,12 +238,12 @@ class Build:
             raise PhaseFailedError("CLIENT_ERROR", f"no source from {bucket}/{key}: {error}") from error
 
     def _read_buildspec(self, folder: Path) -> Buildspec:
-        given = self._settings["source"].get("buildspec") or "buildspec.yml"
+        buildspec = self._settings["source"].get("buildspec") or "buildspec.yml"
         try:
-            text = given if "\n" in given else (folder / given).read_text()
+            text = buildspec if "\n" in buildspec else (folder / buildspec).read_text()
             return parse_buildspec(text)
         except OSError as error:
-            raise PhaseFailedError("YAML_FILE_ERROR", f"no buildspec {given} in the source") from error
+            raise PhaseFailedError("YAML_FILE_ERROR", f"no buildspec {buildspec} in the source") from error
         except BuildspecError as error:
             raise PhaseFailedError("YAML_FILE_ERROR", str(error)) from error
 

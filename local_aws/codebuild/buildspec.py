@@ -23,36 +23,36 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-Text = Annotated[str, BeforeValidator(_text)]
+_Text = Annotated[str, BeforeValidator(_text)]
 
 
-class _Part(BaseModel):
+class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Phase(_Part):
+class Phase(_Strict):
     """Commands of one phase, and those that run afterwards whether they passed or not."""
 
-    commands: tuple[Text, ...] = ()
-    finally_: Annotated[tuple[Text, ...], Field(alias="finally")] = ()
+    commands: tuple[_Text, ...] = ()
+    finally_: Annotated[tuple[_Text, ...], Field(alias="finally")] = ()
     on_failure: Annotated[Literal["ABORT", "CONTINUE"] | None, Field(alias="on-failure")] = None
-    runtime_versions: Annotated[dict[str, Text], Field(alias="runtime-versions")] = {}
+    runtime_versions: Annotated[dict[str, _Text], Field(alias="runtime-versions")] = {}
     """What to preinstall. Here every build uses the interpreter of the local AWS."""
 
 
-class Environment(_Part):
+class BuildEnvironment(_Strict):
     """Variables of the build and which of them to export at its end."""
 
     shell: Literal["bash", "/bin/sh"] = "/bin/sh"
-    variables: dict[str, Text] = {}
+    variables: dict[str, _Text] = {}
     exported_variables: Annotated[tuple[str, ...], Field(alias="exported-variables")] = ()
 
 
-class Buildspec(_Part):
+class Buildspec(_Strict):
     """A whole buildspec."""
 
     version: Literal["0.2"]
-    env: Environment = Environment()
+    env: BuildEnvironment = BuildEnvironment()
     phases: dict[PhaseName, Phase]
 
 

@@ -4,9 +4,9 @@ import threading
 import uuid
 from datetime import UTC, datetime
 
-from local_aws.codebuild.build import Build
+from local_aws.codebuild.build import LocalBuild
 from local_aws.core.api import ApiError, Operation, Params
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.images.container_engine import ContainerEngine
 
 DEFAULT_TIMEOUT_MINUTES = 60
@@ -15,11 +15,11 @@ DEFAULT_TIMEOUT_MINUTES = 60
 class CodeBuild:
     """The operations of CodeBuild, under botocore's names and shapes."""
 
-    def __init__(self, context: Context, engine: ContainerEngine) -> None:
+    def __init__(self, context: LocalContext, engine: ContainerEngine) -> None:
         self._context = context
         self._engine = engine
         self._projects: dict[str, Params] = {}
-        self._builds: dict[str, Build] = {}
+        self._builds: dict[str, LocalBuild] = {}
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Operation]:
@@ -61,9 +61,9 @@ class CodeBuild:
     def batch_get_projects(self, params: Params) -> Params:
         """The projects of these names or ARNs, and which of them there are none."""
         wanted = {name: name.rpartition("project/")[2] for name in params["names"]}
-        found = [self._projects[name] for name in wanted.values() if name in self._projects]
-        missing = [given for given, name in wanted.items() if name not in self._projects]
-        return {"projects": found} | ({"projectsNotFound": missing} if missing else {})
+        projects = [self._projects[name] for name in wanted.values() if name in self._projects]
+        missing = [name_or_arn for name_or_arn, name in wanted.items() if name not in self._projects]
+        return {"projects": projects} | ({"projectsNotFound": missing} if missing else {})
 
     def delete_project(self, params: Params) -> Params:
         """Forget a project; its builds stay, as in CodeBuild."""
@@ -75,7 +75,9 @@ class CodeBuild:
         project = self._project(params["projectName"])
         with self._lock:
             number = 1 + sum(build.project == project["name"] for build in self._builds.values())
-            build = Build(self._context, self._engine, _with_overrides(project, params), uuid.uuid4(), number)
+            build = LocalBuild(
+                self._context, self._engine, _with_overrides(project, params), uuid.uuid4(), number
+            )
             self._builds[build.id] = build
         build.start()
         return {"build": build.describe()}
@@ -91,9 +93,9 @@ class CodeBuild:
     def batch_get_builds(self, params: Params) -> Params:
         """How far the builds of these ids are."""
         ids = params["ids"]
-        found = [self._builds[one].describe() for one in ids if one in self._builds]
+        builds = [self._builds[one].describe() for one in ids if one in self._builds]
         missing = [one for one in ids if one not in self._builds]
-        return {"builds": found} | ({"buildsNotFound": missing} if missing else {})
+        return {"builds": builds} | ({"buildsNotFound": missing} if missing else {})
 
     def list_builds_for_project(self, params: Params) -> Params:
         """The ids of a project's builds, newest first."""

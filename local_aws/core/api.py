@@ -58,8 +58,8 @@ def check_reply(service: str, operation: str, reply: Params) -> None:
     shape = service_model(service).operation_model(operation).output_shape
     # AWS replies with empty lists also where its model says that a list has a member.
     needed = shape.required_members if shape is not None else []
-    told = {name: value for name, value in reply.items() if value != [] or name in needed}
-    wrong = problems(shape, told) if shape is not None else [f"{name}: unknown" for name in told]
+    members = {name: value for name, value in reply.items() if value != [] or name in needed}
+    wrong = problems(shape, members) if shape is not None else [f"{name}: unknown" for name in members]
     if wrong:
         raise ReplyError(f"{service} {operation} would reply what AWS cannot: {'; '.join(wrong)}")
 
@@ -132,12 +132,12 @@ def from_headers(service: str, operation: str, headers: Mapping[str, str]) -> Pa
     """The members of an operation's request that stand in headers."""
     shape = service_model(service).operation_model(operation).input_shape
     assert isinstance(shape, StructureShape), f"{operation} takes no input"
-    found = {}
+    params = {}
     for name, member in shape.members.items():
         header = member.serialization.get("name", "")
         if member.serialization.get("location") == "header" and header in headers:
-            found[name] = _scalar(member.type_name, headers[header])
-    return found
+            params[name] = _scalar(member.type_name, headers[header])
+    return params
 
 
 def _scalar(type_name: str, value: Any) -> Any:

@@ -21,7 +21,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
 
 @dataclass(frozen=True)
-class Context:
+class LocalContext:
     """The running local AWS: where it listens, which region it is, where its working files lie."""
 
     endpoint_url: str

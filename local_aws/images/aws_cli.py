@@ -61,10 +61,10 @@ def _run(service: str, operation: str, rest: list[str]) -> str:
     request = {members[option][0]: _value(members[option][1], text) for option, text in options.items()}
     reply = getattr(client, method)(**request)
     reply.pop("ResponseMetadata", None)
-    found = jmespath.search(query, reply)
+    result = jmespath.search(query, reply)
     if output == "text":
-        return _text(found) + "\n"
-    return json.dumps(found, indent=4, default=str) + "\n"
+        return _text(result) + "\n"
+    return json.dumps(result, indent=4, default=str) + "\n"
 
 
 def _options(arguments: list[str]) -> dict[str, str]:
@@ -88,10 +88,10 @@ def _value(shape: Shape, text: str) -> Any:
     return text
 
 
-def _text(found: Any) -> str:
-    if isinstance(found, list):
-        return "\t".join(_text(one) for one in found)
-    return found if isinstance(found, str) else str(found)
+def _text(result: Any) -> str:
+    if isinstance(result, list):
+        return "\t".join(_text(one) for one in result)
+    return result if isinstance(result, str) else str(result)
 
 
 def _copy(*arguments: str) -> str:

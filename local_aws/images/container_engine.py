@@ -14,7 +14,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from local_aws.core.context import HOST, Context
+from local_aws.core.context import HOST, LocalContext
 from local_aws.core.processes import base_environment
 
 PROGRAMS = ("buildah", "docker-registry")
@@ -46,7 +46,7 @@ def missing() -> list[str]:
 class ContainerEngine:
     """Started by the first build that needs it, ended with the local AWS."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: LocalContext) -> None:
         self._context = context
         self._lock = threading.Lock()
         self._registry: str | None = None

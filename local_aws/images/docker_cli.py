@@ -93,11 +93,11 @@ def _build(output: str, build_arguments: dict[str, str], context: Path) -> int:
         raise RefusedError(f"only builds that name their base as {BASE_ARGUMENT} are done here")
     stand_in = stand_in_image(scratch)
     _say(f"the base {base} is not on this machine: {stand_in} stands in for it")
-    given = build_arguments | {BASE_ARGUMENT: stand_in}
+    arguments = build_arguments | {BASE_ARGUMENT: stand_in}
     command = ["buildah", "bud", "--format", "docker", "--tag", name]
     for source, target in _pip_files(scratch).items():
         command += ["--volume", f"{source}:{target}:ro"]
-    for key, value in given.items():
+    for key, value in arguments.items():
         command += ["--build-arg", f"{key}={value}"]
     subprocess.run([*command, str(context)], check=True)
     _push(name, scratch)
@@ -106,10 +106,10 @@ def _build(output: str, build_arguments: dict[str, str], context: Path) -> int:
 
 def _pip_files(scratch: Path) -> dict[Path, str]:
     """What pip finds inside the build, and where: this machine's index and authorities."""
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], check=True, capture_output=True, text=True
     )
-    lines = [line.split("=", 1) for line in told.stdout.splitlines() if "=" in line]
+    lines = [line.split("=", 1) for line in done.stdout.splitlines() if "=" in line]
     settings = {key.rpartition(".")[2]: value.strip("'") for key, value in lines}
     configuration = configparser.RawConfigParser()
     configuration["global"] = {

@@ -70,13 +70,13 @@ def stand_in_image(scratch: Path) -> str:
 
 
 def _digest() -> str:
-    told = subprocess.run(
+    done = subprocess.run(
         ["buildah", "images", "--noheading", "--filter", f"reference={NAME}", "--format", "{{.Digest}}"],
         check=True,
         capture_output=True,
         text=True,
     )
-    return told.stdout.strip()
+    return done.stdout.strip()
 
 
 def make_root(root: Path) -> None:
@@ -123,17 +123,17 @@ def certificate_authorities() -> Path | None:
 
 
 def _xllamacpp() -> Path:
-    found = importlib.util.find_spec("xllamacpp")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("xllamacpp")
+    if package is None or not package.submodule_search_locations:
         raise FileNotFoundError("the package xllamacpp is not installed; install the extra `demo`")
-    return next(Path(found.submodule_search_locations[0]).glob("*.so"))
+    return next(Path(package.submodule_search_locations[0]).glob("*.so"))
 
 
 def _program(name: str) -> Path:
-    found = shutil.which(name, path="/usr/bin:/bin")
-    if found is None:
+    path = shutil.which(name, path="/usr/bin:/bin")
+    if path is None:
         raise FileNotFoundError(f"there is no {name} in /usr/bin or /bin")
-    return Path(found).resolve()
+    return Path(path).resolve()
 
 
 def _copy_python(root: Path) -> tuple[Path, list[Path]]:
@@ -151,11 +151,11 @@ def _copy_python(root: Path) -> tuple[Path, list[Path]]:
 
 def _shared_libraries(files: Iterable[Path]) -> set[Path]:
     """What the loader finds for `files`, with the C library's parts that are loaded later."""
-    found: set[Path] = set()
+    libraries: set[Path] = set()
     for file in files:
-        told = subprocess.run(["ldd", file], check=False, capture_output=True, text=True)
-        found |= {Path(path) for path in re.findall(r"(/\S+) \(0x", told.stdout)}
-    beside = next(path.parent for path in found if path.name.startswith("libc.so"))
+        done = subprocess.run(["ldd", file], check=False, capture_output=True, text=True)
+        libraries |= {Path(path) for path in re.findall(r"(/\S+) \(0x", done.stdout)}
+    beside = next(path.parent for path in libraries if path.name.startswith("libc.so"))
     for part in _LOADED_LATER:
-        found |= set(beside.glob(f"lib{part}.so.[0-9]*"))
-    return found
+        libraries |= set(beside.glob(f"lib{part}.so.[0-9]*"))
+    return libraries

@@ -18,7 +18,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local_aws.core.api import ApiError, Params
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.core.s3_address import bucket_and_key
 from local_aws.sagemaker.host import ContainerReply, ModelHost
 
@@ -52,7 +52,7 @@ class RequestQueue:
     """The queue of one endpoint. `host` is who answers now; an update changes it."""
 
     def __init__(
-        self, context: Context, endpoint: str, config: Params, host: Callable[[], ModelHost]
+        self, context: LocalContext, endpoint: str, config: Params, host: Callable[[], ModelHost]
     ) -> None:
         self.config = config
         """The AsyncInferenceConfig."""
@@ -112,10 +112,10 @@ class RequestQueue:
             except _FailedError as error:
                 if request.failure is not None:
                     self._store(request.failure, error.content, "application/json")
-                self._tell(request, "ErrorTopic", failureReason=str(error)[:MAX_REASON])
+                self._publish(request, "ErrorTopic", failureReason=str(error)[:MAX_REASON])
             else:
                 response = {"contentType": reply.content_type, "outputLocation": request.output}
-                self._tell(request, "SuccessTopic", responseParameters=response)
+                self._publish(request, "SuccessTopic", responseParameters=response)
 
     def _answer(self, request: QueuedRequest) -> ContainerReply:
         asked = request.asked
@@ -161,7 +161,7 @@ class RequestQueue:
         bucket, key = bucket_and_key(uri)
         self._context.s3.put_object(Bucket=bucket, Key=key, Body=content, ContentType=content_type)
 
-    def _tell(self, request: QueuedRequest, topic: str, **outcome: Any) -> None:
+    def _publish(self, request: QueuedRequest, topic: str, **outcome: Any) -> None:
         arn = self._output.get("NotificationConfig", {}).get(topic)
         if not arn:
             return

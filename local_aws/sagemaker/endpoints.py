@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_aws.core.api import ApiError, Operation, Params
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.sagemaker.async_inference import RequestQueue
 from local_aws.sagemaker.errors import HostingError
 from local_aws.sagemaker.host import INVOKE_SECONDS, ContainerReply, ModelHost
@@ -19,7 +19,7 @@ MAX_REASON = 1024
 
 
 @dataclass
-class Endpoint:
+class LocalEndpoint:
     """An endpoint, the host behind it, and who waits for its status to change."""
 
     name: str
@@ -56,10 +56,10 @@ class Invocation:
 class SageMakerEndpoints:
     """The operations on Endpoints, under botocore's names and shapes."""
 
-    def __init__(self, context: Context, records: SageMakerRecords) -> None:
+    def __init__(self, context: LocalContext, records: SageMakerRecords) -> None:
         self._context = context
         self._records = records
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[str, LocalEndpoint] = {}
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Operation]:
@@ -78,7 +78,7 @@ class SageMakerEndpoints:
         with self._lock:
             if name in self._endpoints:
                 raise refused(f"Cannot create already existing endpoint {self._arn(name)!r}.")
-            endpoint = Endpoint(name, config_name, *self._new_host(name, config_name))
+            endpoint = LocalEndpoint(name, config_name, *self._new_host(name, config_name))
             self._endpoints[name] = endpoint
 
         def start() -> None:
@@ -150,7 +150,7 @@ class SageMakerEndpoints:
         """Every endpoint, on one page."""
         return {"Endpoints": [self._summary(endpoint) for endpoint in list(self._endpoints.values())]}
 
-    def wait_until_settled(self, name: str) -> Endpoint:
+    def wait_until_settled(self, name: str) -> LocalEndpoint:
         """Block while an endpoint is Creating or Updating, as CloudFormation does."""
         endpoint = self._find(name)
         with endpoint.changed:
@@ -195,7 +195,7 @@ class SageMakerEndpoints:
             )
         return endpoint.host
 
-    def _serving(self, name: str) -> Endpoint:
+    def _serving(self, name: str) -> LocalEndpoint:
         endpoint = self._endpoints.get(name)
         if endpoint is None:
             raise ApiError(
@@ -205,7 +205,7 @@ class SageMakerEndpoints:
             raise ApiError("ValidationError", f"Endpoint {name} is {endpoint.status}, not InService.")
         return endpoint
 
-    def _serve(self, endpoint: Endpoint) -> None:
+    def _serve(self, endpoint: LocalEndpoint) -> None:
         host, before = endpoint.host, endpoint.queue
         config = self._records.queue(endpoint.config_name)
         endpoint.queue = (
@@ -227,13 +227,13 @@ class SageMakerEndpoints:
         container = self._records.container(variant["ModelName"])
         return ModelHost(self._context, name, variant, container), _variant_summary(variant, container)
 
-    def _find(self, name: str) -> Endpoint:
+    def _find(self, name: str) -> LocalEndpoint:
         try:
             return self._endpoints[name]
         except KeyError:
             raise refused(f"Could not find endpoint {self._arn(name)!r}.") from None
 
-    def _summary(self, endpoint: Endpoint) -> Params:
+    def _summary(self, endpoint: LocalEndpoint) -> Params:
         return {
             "EndpointName": endpoint.name,
             "EndpointArn": self._arn(endpoint.name),
@@ -273,9 +273,9 @@ def model_error(reply: ContainerReply, host: ModelHost) -> Invocation:
     """How SageMaker passes a container's refusal on: ModelError, HTTP 424."""
     original = reply.body.decode(errors="replace")
     side = "client" if 400 <= reply.status < 500 else "server"
-    told = f"Received {side} error ({reply.status}) from {host.variant_name}"
+    summary = f"Received {side} error ({reply.status}) from {host.variant_name}"
     error = {
-        "Message": f'{told} with message "{original}". See the log group in LogStreamArn.',
+        "Message": f'{summary} with message "{original}". See the log group in LogStreamArn.',
         "OriginalStatusCode": reply.status,
         "OriginalMessage": original,
         "LogStreamArn": host.log_stream_arn,

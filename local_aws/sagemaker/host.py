@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from local_aws.core.context import HOST, Context
+from local_aws.core.context import HOST, LocalContext
 from local_aws.core.logs import LogStream
 from local_aws.core.processes import base_environment
 from local_aws.sagemaker.errors import HostingError
@@ -53,7 +53,7 @@ class ModelHost:
 
     def __init__(
         self,
-        context: Context,
+        context: LocalContext,
         name: str,
         variant: dict[str, Any],
         container: dict[str, Any],
@@ -164,13 +164,13 @@ class ModelHost:
     def _run_container(self) -> None:
         self._port = _free_port()
         program = program_of(self._container, self._model_folder, self._port)
-        given = {"TMPDIR": str(self._folder), **self._container.get("Environment", {})}
+        variables = {"TMPDIR": str(self._folder), **self._container.get("Environment", {})}
         with self._starting:
             if self._stopped.is_set():
                 raise HostingError(_DELETED)
             self._process = self._context.processes.start(
                 program.command,
-                environment=base_environment() | given | program.variables,
+                environment=base_environment() | variables | program.variables,
                 folder=self._folder,
             )
         assert self._process.stdout is not None

@@ -67,8 +67,8 @@ def _model_flags(variables: Mapping[str, str], model_folder: Path) -> list[str]:
     named = variables.get(f"{PREFIX}MODEL")
     if named:
         return ["--model", named.replace(MODEL_FOLDER, str(model_folder), 1)]
-    found = sorted([*model_folder.glob("*.gguf"), *model_folder.glob("*/*.gguf")])
-    return ["--model", str(found[0])] if found else []
+    models = sorted([*model_folder.glob("*.gguf"), *model_folder.glob("*/*.gguf")])
+    return ["--model", str(models[0])] if models else []
 
 
 class Front(ThreadingHTTPServer):

@@ -65,8 +65,8 @@ def _structure(params: Any) -> int:
     address = id(params) + object.__basicsize__
     kept = params.n_predict, params.n_ctx
     params.n_predict, params.n_ctx = 1_234_567, 7_654_321
-    found = (ctypes.c_int32 * 2).from_address(address)
-    if (found[0], found[1]) != (1_234_567, 7_654_321):
+    first_two = (ctypes.c_int32 * 2).from_address(address)
+    if (first_two[0], first_two[1]) != (1_234_567, 7_654_321):
         raise _unknown_build()
     params.n_predict, params.n_ctx = kept
     return address

@@ -39,7 +39,7 @@ def program_of(container: dict[str, Any], model_folder: Path, port: int) -> Prog
 
 def _library_folder() -> Path:
     """The folder of the installed llama.cpp library, where the image has /opt/llama.cpp/bin."""
-    found = importlib.util.find_spec("xllamacpp")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("xllamacpp")
+    if package is None or not package.submodule_search_locations:
         raise HostingError("the package xllamacpp is not installed; install the extra `demo`")
-    return Path(found.submodule_search_locations[0])
+    return Path(package.submodule_search_locations[0])

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_aws.core.api import ApiError, Operation, Params
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 
 
 class SageMakerRecords:
     """The operations on Models and EndpointConfigs, under botocore's names and shapes."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: LocalContext) -> None:
         self._models = Records(context, "Model", "model", "Could not find model")
         self._configs = Records(
             context, "EndpointConfig", "endpoint-config", "Could not find endpoint configuration"
@@ -78,7 +78,7 @@ def _check_variant(variant: dict[str, Any]) -> None:
 class Records:
     """Named, immutable records of one kind."""
 
-    def __init__(self, context: Context, kind: str, path: str, not_found: str) -> None:
+    def __init__(self, context: LocalContext, kind: str, path: str, not_found: str) -> None:
         self._context = context
         self._kind = kind
         self._path = path

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from local_aws.core.api import ApiError
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.sagemaker.endpoints import SageMakerEndpoints, model_error
 from local_aws.sagemaker.host import ContainerReply, ContainerStream, ModelHost
 
@@ -38,7 +38,9 @@ def event_frame(headers: Mapping[str, str], payload: bytes) -> bytes:
 class StreamedInvocations:
     """Answers this one operation and passes all other requests on."""
 
-    def __init__(self, application: WSGIApplication, context: Context, endpoints: SageMakerEndpoints) -> None:
+    def __init__(
+        self, application: WSGIApplication, context: LocalContext, endpoints: SageMakerEndpoints
+    ) -> None:
         self._application = application
         self._context = context
         self._endpoints = endpoints
@@ -56,8 +58,8 @@ class StreamedInvocations:
             self._check_region(environ.get("HTTP_AUTHORIZATION", ""))
             host = self._endpoints.serving_host(unquote(asked[1]))
         except ApiError as error:
-            told = json.dumps({"Message": error.message}).encode()
-            return _answer(start_response, "400 Bad Request", {"x-amzn-errortype": error.code}, told)
+            refusal = json.dumps({"Message": error.message}).encode()
+            return _answer(start_response, "400 Bad Request", {"x-amzn-errortype": error.code}, refusal)
         return self._stream(host, body, headers, start_response)
 
     def _check_region(self, authorization: str) -> None:
@@ -103,13 +105,13 @@ def _frames(blocks: Iterable[bytes]) -> Iterator[bytes]:
             yield event_frame(part, block)
     except (OSError, http.client.HTTPException) as error:
         code = "ModelInvocationTimeExceeded" if isinstance(error, TimeoutError) else "StreamBroken"
-        told = {"Message": f"the container broke off: {error}", "ErrorCode": code}
+        problem = {"Message": f"the container broke off: {error}", "ErrorCode": code}
         broken = {
             ":message-type": "exception",
             ":exception-type": "ModelStreamError",
             ":content-type": "application/json",
         }
-        yield event_frame(broken, json.dumps(told).encode())
+        yield event_frame(broken, json.dumps(problem).encode())
 
 
 def _answer(

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local_aws.core.api import ApiError, Operation, Params
-from local_aws.core.context import Context
+from local_aws.core.context import LocalContext
 from local_aws.core.logs import LogStream
 from local_aws.core.s3_address import bucket_and_key
 from local_aws.sagemaker.errors import HostingError
@@ -44,7 +44,7 @@ class _StoppedError(Exception):
 
 
 @dataclass(eq=False)
-class Job:
+class LocalTransformJob:
     """A transform job as it was asked for, and how it is doing."""
 
     params: Params
@@ -82,10 +82,10 @@ class Job:
 class TransformJobs:
     """The operations on transform jobs, under botocore's names and shapes."""
 
-    def __init__(self, context: Context, records: SageMakerRecords) -> None:
+    def __init__(self, context: LocalContext, records: SageMakerRecords) -> None:
         self._context = context
         self._records = records
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, LocalTransformJob] = {}
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Operation]:
@@ -99,11 +99,11 @@ class TransformJobs:
 
     def create(self, params: Params) -> Params:
         """Start a job; raises ApiError for a used name, an unknown Model, and what is not done here."""
-        told = {**params, **params["TransformInput"], **params["TransformOutput"]}
+        settings = {**params, **params["TransformInput"], **params["TransformOutput"]}
         for key, value in ONLY_LINES.items():
-            if told.get(key) != value:
-                raise refused(f"the local AWS transforms with {key} {value} alone, got {told.get(key)}")
-        if told["DataSource"]["S3DataSource"]["S3DataType"] != "S3Prefix":
+            if settings.get(key) != value:
+                raise refused(f"the local AWS transforms with {key} {value} alone, got {settings.get(key)}")
+        if settings["DataSource"]["S3DataSource"]["S3DataType"] != "S3Prefix":
             raise refused("the local AWS transforms what lies under an S3Prefix alone")
         together = _at_once(params) * params.get("MaxPayloadInMB", DEFAULT_PAYLOAD_MB)
         if together > MAX_TOGETHER_MB:
@@ -115,9 +115,9 @@ class TransformJobs:
         with self._lock:
             if name in self._jobs:
                 raise ApiError("ResourceInUse", f"Job name must be unique, {name} was used before.")
-            job = Job(params, self._context.arn("sagemaker", f"transform-job/{name}"))
+            job = LocalTransformJob(params, self._context.arn("sagemaker", f"transform-job/{name}"))
             self._jobs[name] = job
-        threading.Thread(target=_Run(self._context, job, container).run, daemon=True).start()
+        threading.Thread(target=_JobRun(self._context, job, container).run, daemon=True).start()
         return {"TransformJobArn": job.arn}
 
     def describe(self, params: Params) -> Params:
@@ -149,16 +149,16 @@ class TransformJobs:
         reply: Params = {"TransformJobSummaries": [job.summary() for job in jobs[begin:end]]}
         return reply | ({"NextToken": str(end)} if end < len(jobs) else {})
 
-    def _find(self, name: str) -> Job:
+    def _find(self, name: str) -> LocalTransformJob:
         if name not in self._jobs:
             raise ApiError("ResourceNotFound", f"Could not find requested job with name: {name}.")
         return self._jobs[name]
 
 
-class _Run:
+class _JobRun:
     """One job at work, on a thread of its own."""
 
-    def __init__(self, context: Context, job: Job, container: dict[str, Any]) -> None:
+    def __init__(self, context: LocalContext, job: LocalTransformJob, container: dict[str, Any]) -> None:
         self._context, self._job, self._params = context, job, job.params
         instance = f"i-{secrets.token_hex(9)[:17]}-{int(time.time())}"
         self._data_log = LogStream(context.logs, LOG_GROUP, f"{job.name}/{instance}/data-log")
@@ -204,7 +204,7 @@ class _Run:
         """Transform every object; returns whose fault it was where one has no output."""
         bucket, prefix = bucket_and_key(self._params["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"])
         pages = self._context.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        keys = [found["Key"] for page in pages for found in page.get("Contents", [])]
+        keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
         if not keys:
             self._data_log.write(f"{bucket}/{prefix}: ClientError: there is nothing to transform")
             return ["ClientError"]

@@ -82,10 +82,10 @@ class Aws:
         """
         with aws_errors():
             configured = boto3.Session(profile_name=profile).region_name
-        found = region or os.environ.get("AWS_REGION") or configured
-        if not found:
+        chosen = region or os.environ.get("AWS_REGION") or configured
+        if not chosen:
             raise SemifError(NO_REGION)
-        return cls(region=found, profile=profile)
+        return cls(region=chosen, profile=profile)
 
     def process_environment(self) -> dict[str, str]:
         """The environment in which another program (the CDK CLI) reaches the same AWS."""

@@ -125,14 +125,16 @@ def newest_container(aws: Aws, endpoint: str, *, since: float) -> tuple[str, lis
     earliest = int(since * 1000) - _CLOCKS_MILLISECONDS
     with aws_errors():
         try:
-            told = aws.logs.describe_log_streams(logGroupName=group, orderBy="LastEventTime", descending=True)
+            described = aws.logs.describe_log_streams(
+                logGroupName=group, orderBy="LastEventTime", descending=True
+            )
         except ClientError as error:
             if _is_missing(error):
                 return None
             raise
         new = [
             (stream["creationTime"], stream["logStreamName"])
-            for stream in told["logStreams"]
+            for stream in described["logStreams"]
             # Async endpoints have a stream beside the container's for what SageMaker did with each request.
             if stream["creationTime"] >= earliest and not stream["logStreamName"].endswith("/data-log")
         ]
@@ -150,7 +152,7 @@ def job_lines(aws: Aws, job: str) -> list[str]:
     """The last lines of a transform job: of its containers, and what SageMaker did with its files."""
     with aws_errors():
         try:
-            told = aws.logs.describe_log_streams(
+            described = aws.logs.describe_log_streams(
                 logGroupName=TRANSFORM_LOG_GROUP, logStreamNamePrefix=f"{job}/"
             )
         except ClientError as error:
@@ -164,7 +166,7 @@ def job_lines(aws: Aws, job: str) -> list[str]:
                 limit=SHOWN_LINES,
                 startFromHead=False,
             )
-            for stream in sorted(told["logStreams"], key=_is_data_log)[-_SHOWN_STREAMS:]
+            for stream in sorted(described["logStreams"], key=_is_data_log)[-_SHOWN_STREAMS:]
         ]
     lines = [event.get("message", "").rstrip() for page in pages for event in page["events"]]
     return [line for line in lines if not line.startswith('{"_aws"')][-SHOWN_LINES:]

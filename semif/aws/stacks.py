@@ -41,19 +41,19 @@ def find_stack(aws: Aws, name: str) -> Stack | None:
     """The stack `name` (or with that id), None where there is none (any more)."""
     with aws_errors():
         try:
-            (told,) = aws.cloudformation.describe_stacks(StackName=name)["Stacks"]
+            (description,) = aws.cloudformation.describe_stacks(StackName=name)["Stacks"]
         except ClientError as error:
             if _is_missing(error):
                 return None
             raise
-    if told["StackStatus"] == "DELETE_COMPLETE":
+    if description["StackStatus"] == "DELETE_COMPLETE":
         return None
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in told.get("Outputs", [])}
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
     return Stack(
-        told["StackName"],
-        told.get("StackId", name),
-        told["StackStatus"],
-        told.get("StackStatusReason", ""),
+        description["StackName"],
+        description.get("StackId", name),
+        description["StackStatus"],
+        description.get("StackStatusReason", ""),
         outputs,
     )
 
@@ -150,13 +150,13 @@ def empty_bucket(s3: "S3Client", bucket: str) -> int:
         while True:
             # From the start each time: what was listed is gone, and a marker for the next page may skip one.
             page = s3.list_object_versions(Bucket=bucket)
-            found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-            if not found:
+            listed = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+            if not listed:
                 return count
             reply = s3.delete_objects(
                 Bucket=bucket,
                 Delete={
-                    "Objects": [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in found],
+                    "Objects": [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in listed],
                     "Quiet": True,
                 },
             )
@@ -166,4 +166,4 @@ def empty_bucket(s3: "S3Client", bucket: str) -> int:
                     f"{len(problems)} objects of {bucket} could not be deleted, the first is "
                     f"{first.get('Key')}: {first.get('Message')}"
                 )
-            count += len(found)
+            count += len(listed)

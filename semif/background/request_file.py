@@ -78,8 +78,8 @@ class RequestFile:
         return _body(self._file.read(line.size), line.number, self._kind)
 
     def _look(self) -> tuple[int, int]:
-        found = os.fstat(self._file.fileno())
-        return found.st_size, found.st_mtime_ns
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
 
     def _raw_lines(self, digest: "hashlib._Hash") -> Iterator[tuple[bytes, int]]:
         """The beginning of each line, as far as a request may go, and the size of the whole."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semif.calibration.fit import PromptFit, fit_prompt
-from semif.calibration.run_logits import read_answers
+from semif.calibration.labelled_logits import read_answers
 from semif_adapter.archive.calibration import Calibration
 
 
@@ -25,15 +25,15 @@ class Calibrated:
             version, gain = fit.calibration.prompt_version, fit.gain
             if gain.low > 0:
                 continue
-            told = f"{-gain.value:+.4f}, 95 % interval {-gain.high:+.4f} to {-gain.low:+.4f}"
+            change = f"{-gain.value:+.4f}, 95 % interval {-gain.high:+.4f} to {-gain.low:+.4f}"
             if gain.value > 0:
                 yield (
-                    f"{version}: out of fold the log loss falls by no more than chance could ({told}); label "
-                    "more tasks, or go on without a calibration"
+                    f"{version}: out of fold the log loss falls by no more than chance could ({change}); "
+                    "label more tasks, or go on without a calibration"
                 )
             else:
                 yield (
-                    f"{version}: out of fold the log loss does not fall ({told}); do not pack this "
+                    f"{version}: out of fold the log loss does not fall ({change}); do not pack this "
                     "calibration: probabilities are honest as they are, or the tasks too few or too unlike"
                 )
 
@@ -41,7 +41,7 @@ class Calibrated:
 def calibrate(runs: Sequence[Path]) -> Calibrated:
     """Fit every prompt of run files that asked one model. Raises as `read_answers` and `fit_prompt` do."""
     answers = read_answers(runs)
-    fits = tuple(fit_prompt(version, found) for version, found in sorted(answers.prompts.items()))
+    fits = tuple(fit_prompt(version, logits) for version, logits in sorted(answers.prompts.items()))
     return Calibrated(
         Calibration(
             model_sha256=answers.model_sha256,

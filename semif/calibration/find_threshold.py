@@ -7,7 +7,7 @@ from typing import Literal
 
 from semif.calibration.calibration_file import read_calibration
 from semif.calibration.grouped_mean import Mean
-from semif.calibration.run_choices import JudgedAnswers, read_judged
+from semif.calibration.judged_answers import JudgedAnswers, read_judged
 from semif.calibration.thresholds import (
     OperatingPoint,
     for_cost,
@@ -22,7 +22,7 @@ _FIND = {"precision": for_precision, "coverage": for_coverage, "cost-of-error": 
 
 
 @dataclass(frozen=True)
-class FoundThreshold:
+class ThresholdSearch:
     """The point that does what is wanted, among all that were looked at."""
 
     goal: Goal
@@ -36,11 +36,11 @@ class FoundThreshold:
 
 def find_threshold(
     runs: Sequence[Path], goal: Goal, value: float, *, family: str | None, calibration: Path | None
-) -> FoundThreshold:
-    """The threshold for `goal`. Raises UnreachableError where there is none, and as `read_judged` does."""
+) -> ThresholdSearch:
+    """The threshold for `goal`. Raises NoThresholdError where there is none, and as `read_judged` does."""
     loaded = read_calibration(calibration) if calibration else None
     judged = read_judged(runs, family=family, calibration=loaded)
     points = operating_points(judged.answers)
     point = _FIND[goal](points, value)
     cost = mean_cost(judged.answers, point.threshold, value) if goal == "cost-of-error" else None
-    return FoundThreshold(goal, value, point, points, cost, judged)
+    return ThresholdSearch(goal, value, point, points, cost, judged)

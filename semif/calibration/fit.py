@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from sklearn.model_selection import GroupKFold
 
 from semif.calibration.grouped_mean import Mean, grouped_mean
-from semif.calibration.run_logits import LabelledLogits
+from semif.calibration.labelled_logits import LabelledLogits
 from semif.errors import SemifError
 from semif.evaluation.report.measures import (
     Bin,
@@ -159,8 +159,8 @@ def fit_temperature(answers: Answers) -> float:
         return -float(log_softmax(scaled, axis=1)[rows, expected].mean())
 
     bounds = (math.log(MIN_TEMPERATURE), math.log(MAX_TEMPERATURE))
-    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
-    return float(f"{math.exp(found.x):.{_DIGITS}g}")
+    minimum = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6})
+    return float(f"{math.exp(minimum.x):.{_DIGITS}g}")
 
 
 def folds(groups: Sequence[str]) -> Iterator[tuple[Sequence[int], Sequence[int]]]:

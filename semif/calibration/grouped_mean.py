@@ -27,11 +27,11 @@ def grouped_mean(values: ArrayLike, groups: Sequence[str]) -> Mean:
 
     Raises SemifError where there is one group only.
     """
-    given = np.asarray(values, dtype=np.float64)
+    of_tasks = np.asarray(values, dtype=np.float64)
     names, places = np.unique(groups, return_inverse=True)
     if len(names) < 2:
         raise SemifError("all tasks are of one group, which says nothing about others; take tasks of more")
-    sums, counts = np.bincount(places, given, len(names)), np.bincount(places, minlength=len(names))
+    sums, counts = np.bincount(places, of_tasks, len(names)), np.bincount(places, minlength=len(names))
 
     def mean(sums: Floats, counts: Floats, axis: int) -> Floats:
         return np.asarray(sums.sum(axis) / counts.sum(axis))
@@ -46,4 +46,4 @@ def grouped_mean(values: ArrayLike, groups: Sequence[str]) -> Mean:
         method="percentile",
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return Mean(float(given.mean()), float(interval.low), float(interval.high))
+    return Mean(float(of_tasks.mean()), float(interval.low), float(interval.high))

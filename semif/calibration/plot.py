@@ -34,10 +34,10 @@ def write_reliability_plot(fits: Sequence[PromptFit], path: Path) -> None:
 
 
 def _title(fit: PromptFit) -> str:
-    found = fit.calibration
-    before, after = found.before, found.after
+    calibration = fit.calibration
+    before, after = calibration.before, calibration.after
     return (
-        f"{found.prompt_version}, {found.tasks} tasks, out of fold\n"
+        f"{calibration.prompt_version}, {calibration.tasks} tasks, out of fold\n"
         f"ECE {before.ece:.3f} → {after.ece:.3f}, Brier {before.brier:.3f} → {after.brier:.3f}, "
         f"log loss {before.log_loss:.3f} → {after.log_loss:.3f}"
     )

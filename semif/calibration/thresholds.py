@@ -21,7 +21,7 @@ STEPS = 100
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAnswer:
     """One answered task: the choice's probability, whether the choice was right, and the task's group."""
 
     probability: float
@@ -45,7 +45,7 @@ class OperatingPoint:
         return self.precision.whole - self.precision.part if self.precision else 0
 
 
-class UnreachableError(SemifError):
+class NoThresholdError(SemifError):
     """No threshold does what is wanted; `best` comes closest."""
 
     def __init__(self, message: str, best: OperatingPoint) -> None:
@@ -53,7 +53,7 @@ class UnreachableError(SemifError):
         self.best = best
 
 
-def operating_points(answers: Sequence[Judged]) -> tuple[OperatingPoint, ...]:
+def operating_points(answers: Sequence[JudgedAnswer]) -> tuple[OperatingPoint, ...]:
     """The points of all thresholds from 0 to 1, ascending. Raises SemifError where there are no answers."""
     if not answers:
         raise SemifError("there is no answered task to find a threshold on")
@@ -77,7 +77,7 @@ def operating_points(answers: Sequence[Judged]) -> tuple[OperatingPoint, ...]:
 def for_precision(points: Sequence[OperatingPoint], wanted: float) -> OperatingPoint:
     """The lowest threshold whose precision is at least `wanted` even at the lower end of its interval.
 
-    Raises UnreachableError where there is none.
+    Raises NoThresholdError where there is none.
     """
     reached = [point for point in points if point.precision and point.precision.low >= wanted]
     if reached:
@@ -85,7 +85,7 @@ def for_precision(points: Sequence[OperatingPoint], wanted: float) -> OperatingP
     best = max((point for point in points if point.precision), key=_surest)
     assert best.precision is not None
     needed = all_right_for(wanted)
-    raise UnreachableError(
+    raise NoThresholdError(
         f"no threshold gives a precision that is surely {wanted:g}: the best, {best.threshold:.2f}, accepts "
         f"{best.precision.whole} of {best.coverage.whole} and has {_interval(best.precision)}; at least "
         f"{needed:,} accepted answers, all right, would show it: label more tasks, or take a better model",
@@ -107,7 +107,7 @@ def for_coverage(points: Sequence[OperatingPoint], wanted: float) -> OperatingPo
 def for_cost(points: Sequence[OperatingPoint], error_cost: float) -> OperatingPoint:
     """The threshold of the least cost, the lowest of several.
 
-    An accepted error costs as much as `error_cost` answers handed over. Raises UnreachableError where handing
+    An accepted error costs as much as `error_cost` answers handed over. Raises NoThresholdError where handing
     everything over is as cheap.
     """
 
@@ -117,7 +117,7 @@ def for_cost(points: Sequence[OperatingPoint], error_cost: float) -> OperatingPo
 
     best = min(points, key=cost)
     if cost(best) >= best.coverage.whole:
-        raise UnreachableError(
+        raise NoThresholdError(
             f"with errors that cost {error_cost:g} times as much as handing over, no threshold is cheaper "
             "than handing everything over; take a better model",
             best,
@@ -125,7 +125,7 @@ def for_cost(points: Sequence[OperatingPoint], error_cost: float) -> OperatingPo
     return best
 
 
-def mean_cost(answers: Sequence[Judged], threshold: float, error_cost: float) -> Mean:
+def mean_cost(answers: Sequence[JudgedAnswer], threshold: float, error_cost: float) -> Mean:
     """Of a decision at `threshold`, where an answer handed over costs 1."""
     costs = [
         1.0 if answer.probability < threshold else 0.0 if answer.right else error_cost for answer in answers

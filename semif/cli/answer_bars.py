@@ -8,14 +8,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from semif.client.errors import UnknownReplyError
-from semif.client.reply import Answer
+from semif.client.reply import WireAnswer
 from semif.errors import printable
 from semif_adapter.contract.wire import Result, SharedTiming
 
 BAR_CELLS = 24
 
 
-def show_answer(console: Console, body: bytes, answer: Answer) -> None:
+def show_answer(console: Console, body: bytes, answer: WireAnswer) -> None:
     """Print every result of the reply under its question from the request `body`, and what they shared.
 
     System One's answers are printed as they came. Raises UnknownReplyError for a reply to something else.

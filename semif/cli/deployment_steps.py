@@ -11,7 +11,7 @@ from semif.builds.codebuild import Build
 from semif.builds.environment_builds import build_environment
 from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
-from semif.client.reply import Answer
+from semif.client.reply import WireAnswer
 from semif.deployment import stages
 from semif.deployment.endpoint_watch import Look
 from semif.deployment.first_answer import first_answer
@@ -45,7 +45,7 @@ def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     return open_target(name, on_this_machine=True)
 
 
-def deploy_chain(steps: Steps, target: Target) -> Answer | Completion | None:
+def deploy_chain(steps: Steps, target: Target) -> WireAnswer | Completion | None:
     """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails.
 
     In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
@@ -62,7 +62,7 @@ def deploy_chain(steps: Steps, target: Target) -> Answer | Completion | None:
 
 def endpoint_steps(
     steps: Steps, target: Target, deploy: Callable[[stages.OnLine, stages.OnLook], Lock]
-) -> Answer | Completion | None:
+) -> WireAnswer | Completion | None:
     """The Endpoint stack, which `deploy` deploys, and a first answer.
 
     None in mode batch: a first job would take minutes, and its instance be billed.

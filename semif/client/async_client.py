@@ -10,13 +10,20 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import boto3
 
 from semif.client.errors import DecisionError
-from semif.client.questions import Choice, ListedOptions, Question
-from semif.client.reply import Answer
+from semif.client.questions import (
+    Choice,
+    FirstChoice,
+    ListedOptions,
+    Question,
+    SecondChoice,
+    ThirdChoice,
+)
+from semif.client.reply import WireAnswer
 from semif.client.request import (
     OrderDebiasing,
     Request,
@@ -26,7 +33,7 @@ from semif.client.request import (
     several_decisions,
 )
 from semif.client.results import Choice_co, DecisionResult
-from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry
+from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry, Returned
 from semif.client.transport import CONNECTIONS, open_transport
 
 if TYPE_CHECKING:
@@ -34,11 +41,6 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
     from typing_extensions import TypeForm
-
-Read = TypeVar("Read")
-First = TypeVar("First")
-Second = TypeVar("Second")
-Third = TypeVar("Third")
 
 
 class AsyncDecisionClient:
@@ -119,18 +121,18 @@ class AsyncDecisionClient:
     async def decide_many(
         self,
         state: State,
-        questions: tuple[Question[First], Question[Second]],
+        questions: tuple[Question[FirstChoice], Question[SecondChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
-    ) -> tuple[DecisionResult[First], DecisionResult[Second]]: ...
+    ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice]]: ...
     @overload
     async def decide_many(
         self,
         state: State,
-        questions: tuple[Question[First], Question[Second], Question[Third]],
+        questions: tuple[Question[FirstChoice], Question[SecondChoice], Question[ThirdChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
-    ) -> tuple[DecisionResult[First], DecisionResult[Second], DecisionResult[Third]]: ...
+    ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice], DecisionResult[ThirdChoice]]: ...
     @overload
     async def decide_many(
         self,
@@ -145,7 +147,7 @@ class AsyncDecisionClient:
         """As `DecisionClient.decide_many`."""
         return await self._ask(lambda: several_decisions(state, questions, order_debiasing))
 
-    async def ask(self, body: bytes) -> Answer:
+    async def ask(self, body: bytes) -> WireAnswer:
         """As `DecisionClient.ask`."""
         return await self._ask(lambda: as_written(body))
 
@@ -162,7 +164,7 @@ class AsyncDecisionClient:
     ) -> None:
         await self.close()
 
-    async def _ask(self, prepare: Callable[[], Request[Read]]) -> Read:
+    async def _ask(self, prepare: Callable[[], Request[Returned]]) -> Returned:
         request = await self._in_a_thread(prepare)  # megabytes of state take a while to check
         attempts = Attempts(self._retry, self._clock, self._on_attempt)
         while True:
@@ -176,6 +178,6 @@ class AsyncDecisionClient:
                 return answer
             await self._clock.pause(seconds)
 
-    async def _in_a_thread(self, work: Callable[[], Read]) -> Read:
+    async def _in_a_thread(self, work: Callable[[], Returned]) -> Returned:
         self._transport.check_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -38,8 +38,8 @@ def chat_request(
     """
     turns = [{"role": "system", "content": system}] if system is not None else []
     asked: dict[str, object] = {"messages": [*turns, {"role": "user", "content": message}]}
-    given = {"max_tokens": max_tokens, "temperature": temperature, "stream": stream or None}
-    body = json.dumps(asked | {key: value for key, value in given.items() if value is not None}).encode()
+    settings = {"max_tokens": max_tokens, "temperature": temperature, "stream": stream or None}
+    body = json.dumps(asked | {key: value for key, value in settings.items() if value is not None}).encode()
     if len(body) > MAX_BODY_BYTES:
         raise SemifError(
             f"the request is {len(body)} bytes, SageMaker takes {MAX_BODY_BYTES}; shorten the message"

@@ -2,12 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import boto3
 
-from semif.client.questions import Choice, ListedOptions, Question
-from semif.client.reply import Answer
+from semif.client.questions import (
+    Choice,
+    FirstChoice,
+    ListedOptions,
+    Question,
+    SecondChoice,
+    ThirdChoice,
+)
+from semif.client.reply import WireAnswer
 from semif.client.request import (
     OrderDebiasing,
     Request,
@@ -17,7 +24,7 @@ from semif.client.request import (
     several_decisions,
 )
 from semif.client.results import Choice_co, DecisionResult
-from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, until_answered
+from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, Returned, until_answered
 from semif.client.transport import CONNECTIONS, open_transport
 
 if TYPE_CHECKING:
@@ -25,11 +32,6 @@ if TYPE_CHECKING:
 
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
     from typing_extensions import TypeForm
-
-Read = TypeVar("Read")
-First = TypeVar("First")
-Second = TypeVar("Second")
-Third = TypeVar("Third")
 
 
 class DecisionClient:
@@ -115,18 +117,18 @@ class DecisionClient:
     def decide_many(
         self,
         state: State,
-        questions: tuple[Question[First], Question[Second]],
+        questions: tuple[Question[FirstChoice], Question[SecondChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
-    ) -> tuple[DecisionResult[First], DecisionResult[Second]]: ...
+    ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice]]: ...
     @overload
     def decide_many(
         self,
         state: State,
-        questions: tuple[Question[First], Question[Second], Question[Third]],
+        questions: tuple[Question[FirstChoice], Question[SecondChoice], Question[ThirdChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
-    ) -> tuple[DecisionResult[First], DecisionResult[Second], DecisionResult[Third]]: ...
+    ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice], DecisionResult[ThirdChoice]]: ...
     @overload
     def decide_many(
         self,
@@ -146,7 +148,7 @@ class DecisionClient:
         """
         return self._ask(several_decisions(state, questions, order_debiasing))
 
-    def ask(self, body: bytes) -> Answer:
+    def ask(self, body: bytes) -> WireAnswer:
         """Send a request of any form as it was written. Raises as `decide`."""
         return self._ask(as_written(body))
 
@@ -162,7 +164,7 @@ class DecisionClient:
     ) -> None:
         self.close()
 
-    def _ask(self, request: Request[Read]) -> Read:
+    def _ask(self, request: Request[Returned]) -> Returned:
         self._transport.check_open()
         return until_answered(
             lambda: request.read(self._transport.send(request.body)),

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
 Choice = TypeVar("Choice", bound=str | Enum)
+FirstChoice = TypeVar("FirstChoice")
+SecondChoice = TypeVar("SecondChoice")
+ThirdChoice = TypeVar("ThirdChoice")
+"""Of two or three questions asked together, each with a type of its own."""
 
 ListedOptions: TypeAlias = Mapping[Choice, str | None] | Sequence[Choice]
 """Ids in the order that the model shall see them, or ids with their descriptions (None for none). A member of
@@ -59,8 +63,8 @@ def _pairs(options: Any) -> Iterator[tuple[Any, Any]]:
         return ((option, None) for option in options)
     if isinstance(options, type) and issubclass(options, Enum):
         return ((member, None) for member in options)
-    given = options.__name__ if isinstance(options, type) else f"a {type(options).__name__}"
-    raise RequestRefusedError(f"{given} is no set of options: {_ALLOWED}", code="invalid_request")
+    got = options.__name__ if isinstance(options, type) else f"a {type(options).__name__}"
+    raise RequestRefusedError(f"{got} is no set of options: {_ALLOWED}", code="invalid_request")
 
 
 def _option(choice: Any, description: Any) -> dict[str, Any]:

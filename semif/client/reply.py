@@ -25,15 +25,15 @@ _LONGEST = 1_000
 _ROUNDING = 1e-6
 """How far a sum of probabilities, or a share, may be beside what it is: the wire has them unrounded."""
 
-Reply = DecisionResponse | DecisionsResponse | SystemOneResponse
-_REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
+_ReplyBody = DecisionResponse | DecisionsResponse | SystemOneResponse
+_REPLY: TypeAdapter[_ReplyBody] = TypeAdapter(_ReplyBody)
 _ERROR: TypeAdapter[ErrorBody | FaultBody | InvalidRequestBody] = TypeAdapter(
     ErrorBody | FaultBody | InvalidRequestBody
 )
 
 
 @dataclass(frozen=True)
-class Answer:
+class WireAnswer:
     """The results in request order, the shared timing of a `decisions` request, and the reply's bytes.
 
     There are no results where the request had System One's form: `raw` holds its answers.
@@ -44,7 +44,7 @@ class Answer:
     raw: bytes
 
 
-def read_answer(raw: bytes) -> Answer:
+def read_answer(raw: bytes) -> WireAnswer:
     """The reply in `raw`. Raises UnknownReplyError for what is none of this version's."""
     try:
         reply = _REPLY.validate_json(raw)
@@ -57,11 +57,11 @@ def read_answer(raw: bytes) -> Answer:
         ) from None
     match reply:
         case DecisionResponse():
-            return Answer(_checked((reply.result,)), None, raw)
+            return WireAnswer(_checked((reply.result,)), None, raw)
         case DecisionsResponse():
-            return Answer(_checked(reply.results), reply.timing, raw)
+            return WireAnswer(_checked(reply.results), reply.timing, raw)
         case SystemOneResponse():
-            return Answer((), None, raw)
+            return WireAnswer((), None, raw)
 
 
 def _checked(results: tuple[Result, ...]) -> tuple[Result, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from semif.client.errors import RequestRefusedError, UnknownReplyError
 from semif.client.questions import Question
-from semif.client.reply import Answer, read_answer
+from semif.client.reply import WireAnswer, read_answer
 from semif.client.results import Choice_co, DecisionResult, best_option
 from semif.errors import SemifError
 from semif_adapter.contract.errors import InvalidRequestError
@@ -71,7 +71,7 @@ def several_decisions(
     return Request(body, lambda raw: _results(raw, asked, decisions))
 
 
-def as_written(body: bytes) -> Request[Answer]:
+def as_written(body: bytes) -> Request[WireAnswer]:
     """A request's bytes as they are. Raises RequestRefusedError for more of them than any endpoint takes."""
     _check_size(body)
     return Request(body, read_answer)
@@ -161,13 +161,13 @@ def _check_size(body: bytes) -> None:
 def _results(
     raw: bytes, questions: Sequence[Question[Choice_co]], decisions: Sequence[dict[str, Any]]
 ) -> tuple[DecisionResult[Choice_co], ...]:
-    found = read_answer(raw).results
+    results = read_answer(raw).results
     asked = [(one["id"], tuple(option["id"] for option in one["options"])) for one in decisions]
-    if asked != [(result.id, result.option_ids) for result in found]:
+    if asked != [(result.id, result.option_ids) for result in results]:
         raise UnknownReplyError(
             "the reply answers another request than this one; is that address an adapter's?"
         )
     return tuple(
         DecisionResult(question.choices[best_option(result.probabilities)], result)
-        for question, result in zip(questions, found, strict=True)
+        for question, result in zip(questions, results, strict=True)
     )

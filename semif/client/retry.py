@@ -10,7 +10,8 @@ from typing import TypeVar
 from semif.client.errors import DecisionError
 from semif.errors import SemifError
 
-Read = TypeVar("Read")
+Returned = TypeVar("Returned")
+"""What the sending of a request returns."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,12 @@ class Attempts:
 
     def succeeded(self) -> None:
         """The answer is there."""
-        self._tell(200, None, None)
+        self._report(200, None, None)
 
     def failed(self, error: DecisionError) -> float:
         """Seconds to wait before the next attempt. Raises `error` where there shall be none."""
         seconds = self._wait(error)
-        self._tell(error.status, error.code, seconds)
+        self._report(error.status, error.code, seconds)
         if seconds is None:
             error.attempts = self._number
             raise error
@@ -115,18 +116,18 @@ class Attempts:
         waited = self._clock.now() - self._first_began
         return seconds if waited + seconds <= retry.total_seconds else None
 
-    def _tell(self, status: int | None, code: str | None, retry_in_seconds: float | None) -> None:
+    def _report(self, status: int | None, code: str | None, retry_in_seconds: float | None) -> None:
         seconds = self._clock.now() - self._began
         self._on_attempt(Attempt(self._number, seconds, status, code, retry_in_seconds))
 
 
 def until_answered(
-    send: Callable[[], Read],
+    send: Callable[[], Returned],
     *,
     retry: Retry,
     on_attempt: Callable[[Attempt], object] = lambda _: None,
     clock: Clock = SYSTEM_CLOCK,
-) -> Read:
+) -> Returned:
     """What `send` returns; it is called again, as `retry` allows, where it fails. Raises DecisionError."""
     attempts = Attempts(retry, clock, on_attempt)
     while True:

@@ -84,19 +84,21 @@ def open_transport(
     if connections < 1:
         raise SemifError(f"connections = {connections}: must be 1 or more")
     aws = {"region": region, "profile": profile, "session": session, "sagemaker_runtime": sagemaker_runtime}
-    given = [name for name, value in aws.items() if value is not None]
+    set_for_aws = [name for name, value in aws.items() if value is not None]
     if url is not None:
-        if given:
+        if set_for_aws:
             raise SemifError(
-                f"{' and '.join(given)} is of AWS, and url= asks an adapter directly; leave it out"
+                f"{' and '.join(set_for_aws)} is of AWS, and url= asks an adapter directly; leave it out"
             )
         return ClientTransport(UrlTransport(url, api_key=api_key, connections=connections))
     assert endpoint is not None
     if api_key is not None:
         raise SemifError("api_key is for url=: an endpoint is asked with AWS credentials; leave it out")
     if sagemaker_runtime is not None:
-        if len(given) > 1:
-            raise SemifError(f"sagemaker_runtime has its own {' and '.join(given[:-1])}; give one of them")
+        if len(set_for_aws) > 1:
+            raise SemifError(
+                f"sagemaker_runtime has its own {' and '.join(set_for_aws[:-1])}; give one of them"
+            )
         _check(sagemaker_runtime)
         return ClientTransport(EndpointTransport(sagemaker_runtime, endpoint))
     if session is None:

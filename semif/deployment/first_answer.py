@@ -5,7 +5,7 @@ import secrets
 from semif.background.queue.ask_and_wait import ask_and_wait
 from semif.background.queue.endpoint_queue import EndpointQueue
 from semif.client.chat import Completion, complete, read_completion
-from semif.client.reply import Answer, read_answer
+from semif.client.reply import WireAnswer, read_answer
 from semif.target.target import Target
 
 _SCALE_OUT_SECONDS = 600.0
@@ -16,7 +16,7 @@ SMOKE_REQUEST = b"""{"decision": {
 SMOKE_CHAT = b"""{"messages": [{"role": "user", "content": "Which colour is the sky?"}], "max_tokens": 16}"""
 
 
-def first_answer(target: Target) -> Answer | Completion:
+def first_answer(target: Target) -> WireAnswer | Completion:
     """Ask the endpoint a small decision, or for a small completion. Raises DecisionError.
 
     An asynchronous endpoint may have to start an instance first.

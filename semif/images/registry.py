@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from semif.errors import SemifError, shown
-from semif.web.lookups import Reply, get, open_pool, server_url
+from semif.web.lookups import LookupReply, get, open_pool, server_url
 
 INDEX_TYPES = (
     "application/vnd.oci.image.index.v1+json",
@@ -159,7 +159,7 @@ class Registry:
         _check_digest(name, reply.body, descriptor.digest)
         return reply.body
 
-    def _get(self, name: str, path: str, accept: str, *, redirect: bool = False) -> Reply:
+    def _get(self, name: str, path: str, accept: str, *, redirect: bool = False) -> LookupReply:
         url = f"{self._url}/v2/{quote(path, safe='/:')}"
         reply = self._request(url, accept, redirect)
         if reply.status == 401 and self._anonymous and self._authorization is None:
@@ -180,7 +180,7 @@ class Registry:
                 problem = f"cannot be read: the registry gives HTTP {status}; try again later"
         raise SemifError(f"{name} {problem}")
 
-    def _request(self, url: str, accept: str, redirect: bool) -> Reply:
+    def _request(self, url: str, accept: str, redirect: bool) -> LookupReply:
         headers = {"Accept": accept}
         if self._authorization:
             headers["Authorization"] = self._authorization

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from semif.errors import SemifError, shown
 from semif.models.gguf_file import SHARD, files_of_split
-from semif.web.lookups import Reply, get, open_pool, server_url
+from semif.web.lookups import LookupReply, get, open_pool, server_url
 from semif_adapter.archive.manifest import Sha256
 
 HUB = "https://huggingface.co"
@@ -95,7 +95,7 @@ def find_file(repository: str, revision: str, name: str) -> HubFile:
     return HubFile(repository, told.sha, name, lfs.size, lfs.sha256, _license(told))
 
 
-def _check(reply: Reply, repository: str, revision: str) -> None:
+def _check(reply: LookupReply, repository: str, revision: str) -> None:
     match reply.status:
         case 200:
             return

@@ -11,7 +11,7 @@ from semif.models.gguf_file import SHARD
 from semif.models.hugging_face_hub import HubFile, find_file
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.project.root import project_root
-from semif.project.toml_edit import Value, toml_value, with_keys
+from semif.project.toml_edit import TomlValue, toml_value, with_keys
 from semif.project.whole_files import write_whole
 from semif_adapter.contract.wire import Readout
 
@@ -143,7 +143,7 @@ def _preset(
 def _text(preset: Preset) -> str:
     """A new preset's file."""
     pin = preset.model
-    tables: dict[str, dict[str, Value | None]] = {
+    tables: dict[str, dict[str, TomlValue | None]] = {
         "": {
             "description": preset.description,
             "license": preset.license,

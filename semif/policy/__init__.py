@@ -1,15 +1,15 @@
 """Policies: when an answer is good enough to act on, and what is done otherwise. See docs/policy.md."""
 
 from semif.policy.conditions import Condition
-from semif.policy.outcome import Answer, NoAnswer, Outcome, Shortfall
+from semif.policy.outcome import EndpointAnswer, NoAnswer, Outcome, Shortfall
 from semif.policy.policy import Policy
 from semif.policy.policy_file import load_policy, write_policy
 from semif.policy.rules import PERSON, Fallback, Rule, Veto
 
 __all__ = [
     "PERSON",
-    "Answer",
     "Condition",
+    "EndpointAnswer",
     "Fallback",
     "NoAnswer",
     "Outcome",

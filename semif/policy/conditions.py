@@ -15,7 +15,7 @@ from semif.errors import shown
 from semif_adapter.contract.wire import WireModel
 
 Scalar = str | int | float | bool
-Value = Scalar | tuple[Scalar, ...]
+ConditionValue = Scalar | tuple[Scalar, ...]
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "contains", "lacks", "present", "absent"]
 
 ORDERS: tuple[Operator, ...] = ("<", "<=", ">", ">=")
@@ -48,17 +48,17 @@ class Condition(WireModel):
     """`<`, `<=`, `>` and `>=` compare numbers; `==` and `!=` numbers, texts, true or false; `in` and `not in`
     look for the field in a list of those; `contains` and `lacks` look in the field, a text or a list;
     `present` and `absent` take no value, null counts as absent. Case matters."""
-    value: Value | None = None
+    value: ConditionValue | None = None
     """What the field is compared with: a text, a number, true or false, or a list of those."""
 
     @field_validator("value", mode="before")
     @classmethod
-    def _as_value(cls, given: Any) -> Any:
+    def _as_value(cls, raw: Any) -> Any:
         """One message for all that no operator takes, not one for each type that it might have been."""
-        value = tuple(given) if isinstance(given, list) else given
+        value = tuple(raw) if isinstance(raw, list) else raw
         entries = value if isinstance(value, tuple) else (value,)
         if value is not None and any(kind_of(entry) not in _SCALAR_KINDS for entry in entries):
-            raise ValueError(f"{shown(given)} is no number, no text, not true or false, and no list of those")
+            raise ValueError(f"{shown(raw)} is no number, no text, not true or false, and no list of those")
         return value
 
     @model_validator(mode="after")
@@ -92,25 +92,25 @@ class Condition(WireModel):
 
     def judge(self, state: object) -> bool | Unjudged:
         """Whether it holds for `state`."""
-        found = value_at(state, self.field)
+        content = value_at(state, self.field)
         if self.op in _EXISTENCE:
-            return (found is not None) == (self.op == "present")
-        if found is None:
+            return (content is not None) == (self.op == "present")
+        if content is None:
             return Unjudged(f"{self.field} is missing")
-        return self.compare(found)
+        return self.compare(content)
 
-    def compare(self, found: object) -> bool | Unjudged:
-        """Whether it holds for a field that is there."""
+    def compare(self, content: object) -> bool | Unjudged:
+        """Whether it holds for a field that is there, with this `content`."""
         op = _NEGATIONS.get(self.op, self.op)
-        kind, wanted = kind_of(found), kind_of(self.values[0])
-        if op == "contains" and isinstance(found, list | tuple):
-            verdict = any(kind_of(entry) == wanted and entry == self.values[0] for entry in found)
+        kind, wanted = kind_of(content), kind_of(self.values[0])
+        if op == "contains" and isinstance(content, list | tuple):
+            verdict = any(kind_of(entry) == wanted and entry == self.values[0] for entry in content)
         elif op == "contains" and kind != "a text":
             return Unjudged(f"{self.field} is {kind}, {self.op} looks in a text or a list")
         elif kind != wanted:
             return Unjudged(f"{self.field} is {kind}, {self.op} compares with {wanted}")
         else:
-            verdict = _COMPARISONS[op](found, self.value)
+            verdict = _COMPARISONS[op](content, self.value)
         return verdict != (op != self.op)
 
     def __str__(self) -> str:
@@ -127,13 +127,13 @@ class Condition(WireModel):
 
 
 _COMPARISONS: dict[Operator, Callable[[Any, Any], bool]] = {
-    "==": lambda found, value: found == value,
-    "in": lambda found, value: found in value,
-    "contains": lambda found, value: value in found,
-    "<": lambda found, value: found < value,
-    "<=": lambda found, value: found <= value,
-    ">": lambda found, value: found > value,
-    ">=": lambda found, value: found >= value,
+    "==": lambda content, value: content == value,
+    "in": lambda content, value: content in value,
+    "contains": lambda content, value: value in content,
+    "<": lambda content, value: content < value,
+    "<=": lambda content, value: content <= value,
+    ">": lambda content, value: content > value,
+    ">=": lambda content, value: content >= value,
 }
 _SCALAR_KINDS = ("a number", "a text", "true or false")
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
@@ -154,12 +154,12 @@ def kind_of(value: object) -> str:
 
 def value_at(state: object, field: str) -> object | None:
     """What stands at `field`, None where nothing or null does."""
-    found: object | None = state
+    node: object | None = state
     for step in field.split("."):
-        if isinstance(found, Mapping):
-            found = found.get(step)
-        elif isinstance(found, list | tuple) and step.isascii() and step.isdigit():
-            found = found[int(step)] if len(step) < 10 and int(step) < len(found) else None
+        if isinstance(node, Mapping):
+            node = node.get(step)
+        elif isinstance(node, list | tuple) and step.isascii() and step.isdigit():
+            node = node[int(step)] if len(step) < 10 and int(step) < len(node) else None
         else:
             return None
-    return found
+    return node

@@ -9,8 +9,8 @@ from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, Valida
 from pydantic_core import InitErrorDetails
 
 from semif.policy.conditions import Condition
-from semif.policy.problems import problems_together
-from semif.policy.rules import MAX_RULES, Fallback, Name, Rule, Veto
+from semif.policy.cross_checks import problems_together
+from semif.policy.rules import MAX_RULES, Fallback, Rule, ShortName, Veto
 from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
 
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -19,7 +19,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 class Criteria(WireModel):
     """Thresholds, rules, vetoes and the fallback. Raises ValidationError with all problems at once."""
 
-    name: Name
+    name: ShortName
     """Every outcome names it."""
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     """For people: where the thresholds come from, say."""
@@ -39,22 +39,22 @@ class Criteria(WireModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _all_problems_at_once(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _all_problems_at_once(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Check the parts together as well, even where one alone is wrong already."""
-        if isinstance(given, cls):
-            return given
-        found: list[InitErrorDetails] = []
+        if isinstance(content, cls):
+            return content
+        problems: list[InitErrorDetails] = []
         try:
-            policy = handler(given)
+            policy = handler(content)
         except ValidationError as error:
-            found += [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
-        if isinstance(given, Mapping):
-            found += [
+            problems += [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
+        if isinstance(content, Mapping):
+            problems += [
                 {"type": "value_error", "loc": place, "input": None, "ctx": {"error": ValueError(problem)}}
-                for place, problem in problems_together(given)
+                for place, problem in problems_together(content)
             ]
-        if found:
-            raise ValidationError.from_exception_data(cls.__name__, found)
+        if problems:
+            raise ValidationError.from_exception_data(cls.__name__, problems)
         return policy
 
     @property

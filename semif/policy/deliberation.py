@@ -14,13 +14,21 @@ from semif.client.results import DecisionResult
 from semif.errors import SemifError, shown
 from semif.policy.conditions import Unjudged
 from semif.policy.criteria import Criteria
-from semif.policy.outcome import Answer, DecidedBy, NoAnswer, Outcome, Shortfall, answer_of, no_answer_of
-from semif.policy.rules import PERSON, Rule, Veto, judge_all, told
+from semif.policy.outcome import (
+    DecidedBy,
+    EndpointAnswer,
+    NoAnswer,
+    Outcome,
+    Shortfall,
+    answer_of,
+    no_answer_of,
+)
+from semif.policy.rules import PERSON, Rule, Veto, condition_text, judge_all
 
-Endpoint = str | None
+EndpointName = str | None
 """A name in the policy's fallback; None for the endpoint asked first."""
-Reply = DecisionResult[Any] | DecisionError
-Deliberation = Generator[Endpoint, Reply | None, Outcome]
+EndpointReply = DecisionResult[Any] | DecisionError
+Deliberation = Generator[EndpointName, EndpointReply | None, Outcome]
 
 
 def deliberate(policy: Criteria, state: object, decision: str | None) -> Deliberation:
@@ -31,10 +39,10 @@ def deliberate(policy: Criteria, state: object, decision: str | None) -> Deliber
     for rule in policy.rules:
         verdict = judge_all(rule.when, state, rule.name)
         if verdict is not False:
-            why = f"rule {_told(rule, verdict)}"
+            why = f"rule {_rule_text(rule, verdict)}"
             option = PERSON if isinstance(verdict, Unjudged) else rule.then
             return _settle(policy, state, decision, (), _Proposal(option, "rule", rule.name, why))
-    answers: list[Answer | NoAnswer] = []
+    answers: list[EndpointAnswer | NoAnswer] = []
     for endpoint in (None, *policy.fallback.endpoints):
         reply = yield endpoint
         if isinstance(reply, DecisionError):
@@ -50,9 +58,9 @@ def deliberate(policy: Criteria, state: object, decision: str | None) -> Deliber
     return _settle(policy, state, decision, answers, last)
 
 
-def run(deliberation: Deliberation, ask: Callable[[Endpoint], Reply | None]) -> Outcome:
+def run(deliberation: Deliberation, ask: Callable[[EndpointName], EndpointReply | None]) -> Outcome:
     """The outcome of a deliberation, with `ask` for whom it wants to hear."""
-    reply: Reply | None = None
+    reply: EndpointReply | None = None
     while True:
         try:
             endpoint = deliberation.send(reply)
@@ -61,9 +69,11 @@ def run(deliberation: Deliberation, ask: Callable[[Endpoint], Reply | None]) -> 
         reply = ask(endpoint)
 
 
-async def run_async(deliberation: Deliberation, ask: Callable[[Endpoint], Awaitable[Reply]]) -> Outcome:
+async def run_async(
+    deliberation: Deliberation, ask: Callable[[EndpointName], Awaitable[EndpointReply]]
+) -> Outcome:
     """As `run`, on an event loop."""
-    reply: Reply | None = None
+    reply: EndpointReply | None = None
     while True:
         try:
             endpoint = deliberation.send(reply)
@@ -85,11 +95,11 @@ def unanswered(error: DecisionError) -> DecisionError:
 def check_asking(policy: Criteria, question: str, options: Any, endpoints: Iterable[str]) -> None:
     """Raise SemifError, before anything is asked, where options or endpoints are not the policy's."""
     check_options(policy, [option["id"] for option in Question[Any](question, options).wire_options])
-    wanted, given = set(policy.fallback.endpoints), set(endpoints)
-    if wanted != given:
+    wanted, offered = set(policy.fallback.endpoints), set(endpoints)
+    if wanted != offered:
         raise SemifError(
             f"policy {policy.name!r} falls back to {', '.join(sorted(wanted)) or 'no endpoint'}, given are "
-            f"{', '.join(sorted(given)) or 'none'}; give a client for each name, and no other"
+            f"{', '.join(sorted(offered)) or 'none'}; give a client for each name, and no other"
         )
 
 
@@ -136,16 +146,16 @@ def _settle(
     policy: Criteria,
     state: object,
     decision: str | None,
-    answers: Sequence[Answer | NoAnswer],
+    answers: Sequence[EndpointAnswer | NoAnswer],
     proposal: _Proposal,
 ) -> Outcome:
     """The outcome that no veto forbids. An option that was forbidden does not come back."""
     vetoed: list[str] = []
-    while proposal.option != PERSON and (found := _veto(policy, state, proposal.option)) is not None:
-        veto, verdict = found
+    while proposal.option != PERSON and (holding := _veto(policy, state, proposal.option)) is not None:
+        veto, verdict = holding
         vetoed.append(proposal.option)
         person = isinstance(verdict, Unjudged) or veto.then in vetoed
-        why = f"{proposal.reason}; veto on {proposal.option}, {_told(veto, verdict)}"
+        why = f"{proposal.reason}; veto on {proposal.option}, {_rule_text(veto, verdict)}"
         proposal = _Proposal(PERSON if person else veto.then, "veto", veto.name, why)
     return Outcome(
         policy=policy.name,
@@ -168,8 +178,8 @@ def _veto(policy: Criteria, state: object, option: str) -> tuple[Veto, bool | Un
     return None
 
 
-def _told(rule: Rule | Veto, verdict: bool | Unjudged) -> str:
+def _rule_text(rule: Rule | Veto, verdict: bool | Unjudged) -> str:
     """Which rule, and what of it held, for people."""
     if isinstance(verdict, Unjudged):
         return f"{rule.name!r} cannot be judged: {verdict.reason}"
-    return f"{rule.name!r}: {' and '.join(map(told, rule.when)) or 'always'}"
+    return f"{rule.name!r}: {' and '.join(map(condition_text, rule.when)) or 'always'}"

@@ -29,7 +29,7 @@ class Shortfall(WireModel):
         return f"{name} {'is not told' if self.got is None else f'{self.got:.4g}'}, {self.wanted:g} is wanted"
 
 
-class Answer(WireModel):
+class EndpointAnswer(WireModel):
     """What one endpoint's model said."""
 
     kind: Literal["answer"] = "answer"
@@ -89,7 +89,7 @@ class Outcome(WireModel):
     """The name of the rule or the veto that decided."""
     vetoed: tuple[str, ...]
     """The ids of the options that vetoes forbade."""
-    answers: tuple[Annotated[Answer | NoAnswer, Field(discriminator="kind")], ...]
+    answers: tuple[Annotated[EndpointAnswer | NoAnswer, Field(discriminator="kind")], ...]
     """Who was asked, in this order; empty where a rule decided before."""
     reason: str
     """One line for people."""
@@ -102,9 +102,9 @@ class Outcome(WireModel):
 
 def answer_of(
     endpoint: str | None, result: DecisionResult[object], shortfalls: tuple[Shortfall, ...]
-) -> Answer:
+) -> EndpointAnswer:
     """The record of a model's answer."""
-    return Answer(
+    return EndpointAnswer(
         endpoint=endpoint,
         choice=result.choice_id,
         probabilities=dict(result.probabilities),

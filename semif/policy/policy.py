@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 from semif.client.errors import DecisionError
 from semif.client.results import DecisionResult
 from semif.policy.criteria import Criteria
-from semif.policy.deliberation import Endpoint, Reply, check_asking, deliberate, run, run_async, unanswered
+from semif.policy.deliberation import (
+    EndpointName,
+    EndpointReply,
+    check_asking,
+    deliberate,
+    run,
+    run_async,
+    unanswered,
+)
 from semif.policy.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ class Policy(Criteria):
         """
         check_asking(self, question, options, endpoints)
 
-        def ask(endpoint: Endpoint) -> Reply:
+        def ask(endpoint: EndpointName) -> EndpointReply:
             asked = client if endpoint is None else endpoints[endpoint]
             try:
                 return asked.decide(state, question, options, id=id, order_debiasing=order_debiasing)
@@ -74,7 +82,7 @@ class Policy(Criteria):
         """As `decide`, on an event loop. Functions in rules run on the loop: they must not block."""
         check_asking(self, question, options, endpoints)
 
-        async def ask(endpoint: Endpoint) -> Reply:
+        async def ask(endpoint: EndpointName) -> EndpointReply:
             asked = client if endpoint is None else endpoints[endpoint]
             try:
                 return await asked.decide(state, question, options, id=id, order_debiasing=order_debiasing)

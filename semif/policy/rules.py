@@ -23,7 +23,7 @@ StateTest = Callable[[Any], bool]
 def _condition_or_function(_type: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
     """A function stands as it is, all else must be a condition."""
     return core_schema.no_info_wrap_validator_function(
-        lambda given, condition: given if callable(given) else condition(given), handler(Condition)
+        lambda value, condition: value if callable(value) else condition(value), handler(Condition)
     )
 
 
@@ -33,7 +33,7 @@ def _one_line(text: str) -> str:
     return text
 
 
-Name = Annotated[str, AfterValidator(_one_line)]
+ShortName = Annotated[str, AfterValidator(_one_line)]
 When = Annotated[Condition | StateTest, GetPydanticSchema(_condition_or_function)]
 Conditions = Annotated[tuple[When, ...], Field(strict=False, max_length=MAX_CONDITIONS)]
 
@@ -41,7 +41,7 @@ Conditions = Annotated[tuple[When, ...], Field(strict=False, max_length=MAX_COND
 class Rule(WireModel):
     """Decides before the model, which then is not asked: the first rule that holds."""
 
-    name: Name
+    name: ShortName
     """What the outcome calls it."""
     when: Conditions
     """All of them must hold. In code a function of the state may stand in place of a condition."""
@@ -59,7 +59,7 @@ class Rule(WireModel):
 class Veto(WireModel):
     """Forbids an option, whoever gave it: the model, a rule, or the fallback."""
 
-    name: Name
+    name: ShortName
     """What the outcome calls it."""
     option: Identifier
     """What is forbidden."""
@@ -92,7 +92,8 @@ def judge_all(when: Sequence[When], state: object, rule: str) -> bool | Unjudged
             verdict = condition(state)
             if not isinstance(verdict, bool):
                 raise SemifError(
-                    f"{rule!r}: {told(condition)} returned a {type(verdict).__name__}, not True or False"
+                    f"{rule!r}: {condition_text(condition)} returned a {type(verdict).__name__}, "
+                    "not True or False"
                 )
         if verdict is False:
             return False
@@ -101,6 +102,6 @@ def judge_all(when: Sequence[When], state: object, rule: str) -> bool | Unjudged
     return unjudged or True
 
 
-def told(when: When) -> str:
+def condition_text(when: When) -> str:
     """A condition as a person would write it, a function by its name."""
     return str(when) if isinstance(when, Condition) else f"{getattr(when, '__name__', 'a function')}()"

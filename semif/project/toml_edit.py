@@ -8,12 +8,12 @@ from datetime import date
 
 from semif.errors import SemifError
 
-Value = str | int | date
+TomlValue = str | int | date
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 
 
-def with_keys(text: str, table: str, values: Mapping[str, Value | None]) -> str:
+def with_keys(text: str, table: str, values: Mapping[str, TomlValue | None]) -> str:
     """`text` with `values` in `[table]`: a key that is there changes its value, a new one follows the key
     named before it in `values`, None takes a key out.
 
@@ -24,19 +24,19 @@ def with_keys(text: str, table: str, values: Mapping[str, Value | None]) -> str:
     begin, end = _span(lines, table)
     place = begin
     for key, value in values.items():
-        found = next(
+        key_line = next(
             (at for at in range(begin, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[at])), None
         )
         if value is None:
-            if found is not None:
-                del lines[found]
+            if key_line is not None:
+                del lines[key_line]
                 end -= 1
-        elif found is None:
+        elif key_line is None:
             lines.insert(place, f"{key} = {toml_value(value)}")
             place, end = place + 1, end + 1
         else:
-            lines[found] = _replaced(lines[found], value)
-            place = found + 1
+            lines[key_line] = _replaced(lines[key_line], value)
+            place = key_line + 1
     edited = "\n".join(lines) + "\n"
     if _parsed(edited) != _wanted(text, table, values):
         keys = ", ".join(f"{key} = {toml_value(value)}" for key, value in values.items() if value is not None)
@@ -44,7 +44,7 @@ def with_keys(text: str, table: str, values: Mapping[str, Value | None]) -> str:
     return edited
 
 
-def toml_value(value: Value) -> str:
+def toml_value(value: TomlValue) -> str:
     """`value` as TOML has it; a whole number above 9,999 with underscores."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -61,13 +61,13 @@ def _span(lines: list[str], table: str) -> tuple[int, int]:
     return begin, end
 
 
-def _replaced(line: str, value: Value) -> str:
+def _replaced(line: str, value: TomlValue) -> str:
     """`line` with another value; a line that begins a longer value as it was, which the caller finds out."""
     parts = re.fullmatch(rf"([^=]*=\s*)(?:{_STRING}|[^#\"]*?)(\s*(?:#.*)?)", line, re.DOTALL)
     return f"{parts[1]}{toml_value(value)}{parts[2]}" if parts else line
 
 
-def _wanted(text: str, table: str, values: Mapping[str, Value | None]) -> dict[str, object]:
+def _wanted(text: str, table: str, values: Mapping[str, TomlValue | None]) -> dict[str, object]:
     content = tomllib.loads(text)
     content[table] = {**content[table], **values}
     content[table] = {key: value for key, value in content[table].items() if value is not None}

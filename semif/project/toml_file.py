@@ -10,24 +10,24 @@ from pydantic import BaseModel, ValidationError
 
 from semif.errors import ProblemsError, SemifError, problems_of
 
-T = TypeVar("T", bound=BaseModel)
+FileModel = TypeVar("FileModel", bound=BaseModel)
 
 MAX_FILE_BYTES = 1_048_576
 MAX_NUMBER_BITS = 10_000
 _LONG_NUMBER = "holds a number with thousands of digits, which no key takes"
 
 
-def read_toml(path: Path, model: type[T], given: Mapping[str, object] | None = None) -> T:
-    """Read `path` as a `model`; `given` adds keys that the file itself must not set (its name, say).
+def read_toml(path: Path, model: type[FileModel], fixed: Mapping[str, object] | None = None) -> FileModel:
+    """Read `path` as a `model`; `fixed` adds keys that the file itself must not set (its name, say).
 
     Raises ProblemsError, which names every problem of the file, or SemifError where it cannot be read.
     """
     content = _parse(path)
-    taken = sorted(set(content) & set(given or {}))
+    taken = sorted(set(content) & set(fixed or {}))
     if taken:
         raise SemifError(f"{path}: {', '.join(taken)} must not be set in the file; remove it")
     try:
-        return model.model_validate({**content, **(given or {})})
+        return model.model_validate({**content, **(fixed or {})})
     except ValidationError as error:
         raise ProblemsError(path, problems_of(error)) from None
 

@@ -1,4 +1,9 @@
-"""Where lines and answers of transform jobs lie in the bucket of an environment; the stack makes it so."""
+"""The folders of an environment's bucket in which requests and answers lie; the stack makes it so.
 
-LINES, ANSWERS = "lines", "answers"
-"""Prefixes, without their slash. Jobs read below the first and write below the second."""
+All are prefixes, without their slash.
+"""
+
+REQUESTS, ANSWERS, FAILURES = "requests", "answers", "failures"
+"""An asynchronous endpoint reads below the first and writes below the others."""
+LINES = "lines"
+"""Transform jobs read below it, and write below ANSWERS."""

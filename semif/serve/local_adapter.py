@@ -19,10 +19,10 @@ LIBRARY_PACKAGE = "xllamacpp"
 
 def library_folder() -> Path:
     """The folder of the installed llama.cpp library; raises SemifError where the wheel is not installed."""
-    found = importlib.util.find_spec(LIBRARY_PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec(LIBRARY_PACKAGE)
+    if package is None or not package.submodule_search_locations:
         raise SemifError(f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run `make setup`")
-    return Path(found.submodule_search_locations[0])
+    return Path(package.submodule_search_locations[0])
 
 
 def adapter_environment(

@@ -51,9 +51,9 @@ def check_url(url: str) -> None:
     except urllib3.exceptions.LocationParseError:  # a port over 65535, a host with a space
         whole = more = False
     if not whole or more:
-        told = shown(re.sub(r"//.*@", "//…@", url.partition("?")[0]))  # no passwords, no keys in a query
+        harmless = shown(re.sub(r"//.*@", "//…@", url.partition("?")[0]))  # no passwords, no keys in a query
         raise SemifError(
-            f"{told} cannot be asked: an address is http:// or https://, a host and maybe a port (1 to "
+            f"{harmless} cannot be asked: an address is http:// or https://, a host and maybe a port (1 to "
             "65535) and a path, as in http://127.0.0.1:8080"
         )
 

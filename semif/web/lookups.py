@@ -20,7 +20,7 @@ LOOKUP_RETRIES = urllib3.Retry(
 
 
 @dataclass(frozen=True)
-class Reply:
+class LookupReply:
     """A whole answer."""
 
     status: int
@@ -54,7 +54,7 @@ def server_url(text: str, what: str) -> str:
 
 def get(
     pool: urllib3.PoolManager, url: str, headers: Mapping[str, str], *, limit: int, redirect: bool = False
-) -> Reply:
+) -> LookupReply:
     """Fetch `url`, at most `limit` bytes of it. A redirect that is followed loses `Authorization` where it
     leads to another host. Raises SemifError where nothing answers or the answer is too long.
     """
@@ -62,14 +62,14 @@ def get(
     try:
         with pool.request("GET", url, headers=wanted, preload_content=False, redirect=redirect) as reply:
             body = reply.read(limit + 1)
-            found = Reply(reply.status, reply.headers, body)
+            answer = LookupReply(reply.status, reply.headers, body)
     except urllib3.exceptions.MaxRetryError as error:
         raise unreachable(url, error) from None
     except urllib3.exceptions.HTTPError as error:
         raise SemifError(f"{url} {connections.what_happened(error)}; try again") from None
     if len(body) > limit:
         raise SemifError(f"{url} gives more than {limit:,} bytes, which no such answer needs")
-    return found
+    return answer
 
 
 def unreachable(url: str, error: urllib3.exceptions.MaxRetryError) -> SemifError:

@@ -10,11 +10,11 @@ import numpy as np
 from semif.evaluation.runs.run_file import (
     AnswerFault,
     Asking,
-    Header,
     Machine,
     Pins,
     Record,
-    Target,
+    RunHeader,
+    TargetName,
     TaskFile,
     header_line,
     record_line,
@@ -24,19 +24,19 @@ BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 FAMILIES = ("routing", "policy", "triage")
 
 
-def header(tasks: int, **changes: Any) -> Header:
+def header(tasks: int, **changes: Any) -> RunHeader:
     """Of a run that nobody made."""
     given: dict[str, Any] = {
         "started": BEGAN,
         "tasks": (TaskFile(name="synthetic.jsonl", sha256="0" * 64, count=tasks),),
-        "target": Target(kind="adapter", name="synthetic, nothing was asked"),
+        "target": TargetName(kind="adapter", name="synthetic, nothing was asked"),
         "pins": Pins(model_name="synthetic"),
         "machine": Machine(
             cpu="synthetic", cpus=1, load_average=(0, 0, 0), system="synthetic", python="3", semif="synthetic"
         ),
         "asking": Asking(),
     }
-    return Header(**given | changes)
+    return RunHeader(**given | changes)
 
 
 def record(task: str, **changes: Any) -> Record:
@@ -68,7 +68,7 @@ def unanswered(task: str, status: str, code: str, http_status: int | None = None
     return record(task, status=status, error=fault, **nothing | {"server_seconds": None} | changes)
 
 
-def write_run(path: Path, records: Sequence[Record], *, told: Header | None = None) -> Path:
+def write_run(path: Path, records: Sequence[Record], *, told: RunHeader | None = None) -> Path:
     """A run file of these answers."""
     counted = len({one.task for one in records})
     path.write_text(

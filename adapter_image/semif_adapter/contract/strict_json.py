@@ -22,12 +22,12 @@ Millions of values take Python minutes and stop every other thread, and no promp
 TOO_DEEP = Problem((), f"is nested deeper than {MAX_DEPTH} levels", "nested_too_deep")
 
 
-def read_json(body: bytes, is_ours: IsOurs) -> object:
-    """The document in `body`, already bounded in bytes.
+def read_json(body: bytes, is_ours: IsOurs, *, one_line: bool = False) -> object:
+    """The document in `body`, already bounded in bytes; of `one_line` a problem is told by its column alone.
 
     Raises InvalidRequestError with all problems of its text.
     """
-    document = _load(body)
+    document = _load(body, one_line=one_line)
     refuse(document, _text_problems(document, is_ours), is_ours)
     return document
 
@@ -42,7 +42,7 @@ class _NotFinite:
     """Stands for NaN, Infinity or a number that no float holds, until its place is known."""
 
 
-def _load(body: bytes) -> object:
+def _load(body: bytes, *, one_line: bool) -> object:
     if body.startswith(b"\xef\xbb\xbf"):
         raise _no_json(Problem((), "begins with a byte order mark, send UTF-8 without one", "json_invalid"))
     if sum(map(body.count, (b",", b"[", b"{"))) > MAX_MARKS:
@@ -60,9 +60,8 @@ def _load(body: bytes) -> object:
     except RecursionError:
         raise _no_json(TOO_DEEP) from None
     except json.JSONDecodeError as error:
-        raise _no_json(
-            Problem((), f"is not JSON, see line {error.lineno} column {error.colno}", "json_invalid")
-        ) from None
+        line = "" if one_line else f"line {error.lineno} "
+        raise _no_json(Problem((), f"is not JSON, see {line}column {error.colno}", "json_invalid")) from None
     except ValueError:
         # Python's limit on the digits of an integer.
         raise _no_json(Problem((), "holds a number of too many digits", "number_too_long")) from None

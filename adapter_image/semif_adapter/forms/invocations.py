@@ -81,6 +81,20 @@ def parse_decisions(
     return request
 
 
+def parse_decision(document: dict[str, Any]) -> Decision:
+    """A decision that stands by itself, as in a file; places are told from its own top.
+
+    Raises InvalidRequestError that names every problem found.
+    """
+    try:
+        decision = Decision.model_validate(document, strict=False)
+    except ValidationError as error:
+        refuse(document, _shape_problems(document, Decision, error), is_ours)
+        raise
+    refuse(document, _repeated_options((), decision), is_ours)
+    return decision
+
+
 def is_ours(location: Location) -> bool:
     """Whether the key at the end of `location` is the wire's and not the caller's."""
     if location[0] == "questions":

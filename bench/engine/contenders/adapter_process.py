@@ -19,10 +19,10 @@ from semif.serve.local_adapter import adapter_environment
 HOST = "127.0.0.1"
 STOP_SECONDS = 60
 
-Document = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def decision(number: int, words: int = 12) -> Document:
+def decision(number: int, words: int = 12) -> JsonObject:
     """A valid request, another one for each number."""
     filler = " ".join(f"item{number}-{index}" for index in range(words))
     return {
@@ -106,7 +106,7 @@ class Served:
         """A connection of one's own."""
         return http.client.HTTPConnection(HOST, self.port, timeout=timeout)
 
-    def ask(self, document: Document, timeout: float = 90) -> tuple[int, Any]:
+    def ask(self, document: JsonObject, timeout: float = 90) -> tuple[int, Any]:
         """POST a document to /invocations: status and body."""
         connection = self.connect(timeout)
         try:
@@ -146,16 +146,16 @@ def seconds_to_run() -> float:
     return float(os.environ.get("SECONDS_TO_RUN", "600"))
 
 
-def write_report(name: str, report: Document) -> None:
+def write_report(name: str, report: JsonObject) -> None:
     """Print a report and keep it in the project's folder."""
     path = project_root() / ".semif" / "bench" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report, indent=2)
     path.write_text(text + "\n")
     print(text)
-    print(f"{name}: written to {path}")
+    print(f"bench.robustness.{name}: written to {path}")
 
 
-def machine() -> Document:
+def machine() -> JsonObject:
     """What else this machine was doing."""
     return {"cpus": len(os.sched_getaffinity(0)), "load_average": [round(v, 1) for v in os.getloadavg()]}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bench.engine.contenders.http_client import Connection, need_all
-from bench.engine.measuring.workloads import CLIENTS, QUESTION_COUNTS, Case, Decision
+from bench.engine.measuring.workloads import CLIENTS, QUESTION_COUNTS, Case, DecisionBody
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import DecisionRequest, DecisionsRequest
 from semif_adapter.decoding.steps import decode
@@ -32,7 +32,7 @@ PROBABILITIES = 10
 
 
 @dataclass(frozen=True)
-class Job:
+class PreparedCase:
     """A case with its prompts, cut as the adapter cuts them: one tuple of segments a decision."""
 
     case: Case
@@ -40,22 +40,22 @@ class Job:
     prompts: tuple[tuple[tuple[Tokens, ...], ...], ...]
 
 
-def make_job(engine: Engine, case: Case) -> Job:
+def prepare_case(engine: Engine, case: Case) -> PreparedCase:
     """Write and tokenise the prompts of `case` with the adapter's own writer."""
     questions = [to_questions(_request(case, decisions))[0] for decisions in case.requests]
     prompts = []
     for asked in questions:
         tasks = [task for group in engine.prepare(asked, case.layout).groups for task in group]
         prompts.append(tuple(task.prompts[0].segments for task in tasks))
-    return Job(case, tuple(questions), tuple(prompts))
+    return PreparedCase(case, tuple(questions), tuple(prompts))
 
 
-def document(case: Case, decisions: Sequence[Decision]) -> dict[str, Any]:
+def document(case: Case, decisions: Sequence[DecisionBody]) -> dict[str, Any]:
     """The body of one request to the adapter."""
     return {"decision": decisions[0]} if case.layout == "schema-first" else {"decisions": list(decisions)}
 
 
-def _request(case: Case, decisions: Sequence[Decision]) -> DecisionRequest | DecisionsRequest:
+def _request(case: Case, decisions: Sequence[DecisionBody]) -> DecisionRequest | DecisionsRequest:
     body = document(case, decisions)
     kind = DecisionRequest if "decision" in body else DecisionsRequest
     return kind.model_validate(body, strict=False)
@@ -72,7 +72,7 @@ class Contender(Protocol):
         """Whether the case says anything about this one."""
         ...
 
-    def run(self, job: Job) -> float:
+    def run(self, prepared: PreparedCase) -> float:
         """Make the decisions; by how much to multiply the time, where only a part of them was made."""
         ...
 
@@ -99,9 +99,9 @@ class FullPrompt(_InProcess):
         """All but single questions about one state, where state restore is the same."""
         return not case.name.startswith("W2") or case.decisions > 1
 
-    def run(self, job: Job) -> float:
-        prompts = [np.concatenate(segments) for request in job.prompts for segments in request]
-        shares_state = any(len(request) > 1 for request in job.prompts)
+    def run(self, prepared: PreparedCase) -> float:
+        prompts = [np.concatenate(segments) for request in prepared.prompts for segments in request]
+        shares_state = any(len(request) > 1 for request in prepared.prompts)
         measured = prompts[: max(1, FULL_PROMPT_TOKENS // len(prompts[0]))] if shares_state else prompts
         for tokens in measured:
             self._start()
@@ -114,8 +114,8 @@ class StateRestore(_InProcess):
 
     name = "state restore"
 
-    def run(self, job: Job) -> float:
-        for request in job.prompts:
+    def run(self, prepared: PreparedCase) -> float:
+        for request in prepared.prompts:
             prefix = np.concatenate(request[0][:2])
             self._start()
             decode(self._context, 0, 0, prefix)
@@ -135,9 +135,9 @@ class SchemaRestore(_InProcess):
     def covers(self, case: Case) -> bool:
         return case.name.startswith("W1")
 
-    def run(self, job: Job) -> float:
+    def run(self, prepared: PreparedCase) -> float:
         prefix, saved = np.empty(0, np.int32), None
-        for (segments,) in job.prompts:
+        for (segments,) in prepared.prompts:
             wanted = np.concatenate(segments[:2])
             if saved is not None and np.array_equal(wanted, prefix):
                 self._context.restore(0, saved)
@@ -158,8 +158,8 @@ class Limit(_InProcess):
     _system = np.empty(0, np.int32)
     _saved = np.empty(0, np.uint8)
 
-    def run(self, job: Job) -> float:
-        prompts = [segments for request in job.prompts for segments in request]
+    def run(self, prepared: PreparedCase) -> float:
+        prompts = [segments for request in prepared.prompts for segments in request]
         rest: list[Tokens] = []
         prefix = np.empty(0, np.int32)
         for segments in prompts:
@@ -210,10 +210,10 @@ class InProcessEngine:
         """All."""
         return True
 
-    def run(self, job: Job) -> float:
+    def run(self, prepared: PreparedCase) -> float:
         """One `score` a request."""
-        for questions in job.questions:
-            self._engine.score(questions, job.case.layout)
+        for questions in prepared.questions:
+            self._engine.score(questions, prepared.case.layout)
         return 1.0
 
 
@@ -232,12 +232,12 @@ class SemifServer:
         """All but the longest case."""
         return case.name != LONGEST
 
-    def run(self, job: Job) -> float:
+    def run(self, prepared: PreparedCase) -> float:
         """Ask, and keep the results."""
         self.last = []
         with closing(Connection(self._address)) as connection:
-            for decisions in job.case.requests:
-                body = connection.need("/invocations", document(job.case, decisions))
+            for decisions in prepared.case.requests:
+                body = connection.need("/invocations", document(prepared.case, decisions))
                 self.last += [body["result"]] if "result" in body else body["results"]
         return 1.0
 
@@ -266,9 +266,9 @@ class LlamaCompletion:
         """All but the longest case, and those of long states only if it was said so."""
         return not case.name.startswith(LONG_STATES) or (self._takes_long and case.name != LONGEST)
 
-    def run(self, job: Job) -> float:
+    def run(self, prepared: PreparedCase) -> float:
         """Ask."""
-        documents = [completion(segments) for request in job.prompts for segments in request]
+        documents = [completion(segments) for request in prepared.prompts for segments in request]
         need_all(self._address, "/completion", documents, 1)
         return 1.0
 
@@ -285,9 +285,9 @@ class LlamaAtOnce:
         """Where a state of at most 300 tokens has several questions, and not very many."""
         return case.name in AT_ONCE
 
-    def run(self, job: Job) -> float:
+    def run(self, prepared: PreparedCase) -> float:
         """Ask."""
-        for request in job.prompts:
+        for request in prepared.prompts:
             documents = [completion(segments) for segments in request]
             need_all(self._address, "/completion", documents, CLIENTS)
         return 1.0
@@ -307,10 +307,10 @@ class LlamaSystemOne:
         most = max(map(len, case.requests))
         return most < max(QUESTION_COUNTS) and not case.name.startswith(LONG_STATES)
 
-    def run(self, job: Job) -> float:
+    def run(self, prepared: PreparedCase) -> float:
         """Ask."""
         with closing(Connection(self._address)) as connection:
-            for decisions in job.case.requests:
+            for decisions in prepared.case.requests:
                 body = _system_one_body(decisions)
                 answers = connection.need("/v1/systemone", body)["answers"]
                 if len(answers) != len(decisions):
@@ -318,7 +318,7 @@ class LlamaSystemOne:
         return 1.0
 
 
-def _system_one_body(decisions: Sequence[Decision]) -> dict[str, Any]:
+def _system_one_body(decisions: Sequence[DecisionBody]) -> dict[str, Any]:
     questions = {
         decision["id"]: {
             "type": "choice",

@@ -14,12 +14,12 @@ from bench.engine.contenders.contenders import (
     LlamaSystemOne,
     SemifServer,
     completion,
-    make_job,
+    prepare_case,
 )
 from bench.engine.contenders.decision_copy import decision_template, write_decision_copy
 from bench.engine.contenders.llama_server import LlamaServer
 from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, NO_TURNS, SERVER
-from bench.engine.measuring.workloads import Case, Decision
+from bench.engine.measuring.workloads import Case, DecisionBody
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.model import Model
 from semif_adapter.prompt.chat_template import chat_template, plain_template
@@ -33,13 +33,13 @@ NO_DEADLINE = "3600"
 
 
 @dataclass(frozen=True)
-class Target:
+class LoadTarget:
     """A server that a load of many clients is given to."""
 
     name: str
     address: str
     pid: int
-    request: Callable[[Decision], tuple[str, Any]]
+    request: Callable[[DecisionBody], tuple[str, Any]]
     """The path and body that ask for one decision."""
 
 
@@ -49,7 +49,7 @@ class Servers:
 
     semif: SemifServer
     contenders: tuple[Contender, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[LoadTarget, ...]
     notes: tuple[str, ...]
 
 
@@ -59,16 +59,16 @@ def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, s
     address = f"http://{HOST}:{served.port}"
     semif = SemifServer(served.pid, address)
     contenders: list[Contender] = [semif]
-    targets = [Target(SERVER, address, served.pid, _semif_request)]
+    targets = [LoadTarget(SERVER, address, served.pid, _semif_request)]
     without = opened.enter_context(_serve(gguf, engine, SEMIF_TURN_TOKENS=ENDLESS_TURN))
-    targets.append(Target(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
+    targets.append(LoadTarget(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
     for configuration, name in (("default", DEFAULT), ("best", BEST)):
         server = opened.enter_context(LlamaServer(gguf, configuration, engine.info))
         contenders.append(LlamaCompletion(name, server.pid, server.address, takes_long=name == BEST))
         if name == DEFAULT:
             contenders.append(LlamaAtOnce(DEFAULT_AT_ONCE, server.pid, server.address))
         else:
-            targets.append(Target(name, server.address, server.pid, _llama_request(engine)))
+            targets.append(LoadTarget(name, server.address, server.pid, _llama_request(engine)))
     notes = []
     try:
         contenders.append(_system_one(opened, gguf, engine, model, scratch))
@@ -90,14 +90,14 @@ def _serve(gguf: Path, engine: Engine, **variables: str) -> Served:
     )
 
 
-def _semif_request(decision: Decision) -> tuple[str, Any]:
+def _semif_request(decision: DecisionBody) -> tuple[str, Any]:
     return "/invocations", {"decision": decision}
 
 
-def _llama_request(engine: Engine) -> Callable[[Decision], tuple[str, Any]]:
-    def request(decision: Decision) -> tuple[str, Any]:
-        job = make_job(engine, Case("", "schema-first", ((decision,),)))
-        return "/completion", completion(job.prompts[0][0])
+def _llama_request(engine: Engine) -> Callable[[DecisionBody], tuple[str, Any]]:
+    def request(decision: DecisionBody) -> tuple[str, Any]:
+        prepared = prepare_case(engine, Case("", "schema-first", ((decision,),)))
+        return "/completion", completion(prepared.prompts[0][0])
 
     return request
 

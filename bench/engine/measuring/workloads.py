@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semif.evaluation.runs.tasks import Task
+from semif.evaluation.runs.labelled_tasks import LabelledTask
 from semif_adapter.contract.wire import Layout
 from semif_adapter.llama.model import Model
 
@@ -18,7 +18,7 @@ STATE_TOKENS = (50, 300, 1800)
 QUESTION_COUNTS = (1, 8, 21)
 CLIENTS = 16
 
-Decision = dict[str, Any]
+DecisionBody = dict[str, Any]
 """A `decision` as the adapter's wire has it."""
 
 
@@ -31,7 +31,7 @@ class Case:
 
     name: str
     layout: Layout
-    requests: tuple[tuple[Decision, ...], ...]
+    requests: tuple[tuple[DecisionBody, ...], ...]
     expected: tuple[str, ...] = ()
     """The right options, where they are known."""
 
@@ -41,7 +41,7 @@ class Case:
         return sum(map(len, self.requests))
 
 
-def _schema(task: Task) -> str:
+def _schema(task: LabelledTask) -> str:
     decision = task.decision()
     return json.dumps([decision["question"], decision["options"]])
 
@@ -49,7 +49,7 @@ def _schema(task: Task) -> str:
 class Workloads:
     """Makes the cases of one round. Every round has texts of its own, so that no cache knows them."""
 
-    def __init__(self, model: Model, tasks: Sequence[Task]) -> None:
+    def __init__(self, model: Model, tasks: Sequence[LabelledTask]) -> None:
         self._model = model
         self._tasks = sorted(tasks, key=_schema)  # those with the same question stand together
         self._sentences = (DATA / "sentences.txt").read_text().split("\n")[:-1]
@@ -81,7 +81,7 @@ class Workloads:
         ]
         return Case(f"W3 {count} distinct", "schema-first", tuple(requests))
 
-    def short(self, mark: str, client: int, count: int) -> list[Decision]:
+    def short(self, mark: str, client: int, count: int) -> list[DecisionBody]:
         """W4: the tasks of a client with short texts; all with the same `mark` share their schema."""
         chosen = random.Random(f"{mark}-{client}").choices(self._same_schema, k=count)
         return [
@@ -90,12 +90,12 @@ class Workloads:
             for index, task in enumerate(chosen)
         ]
 
-    def long(self, mark: str, tokens: int, count: int) -> list[Decision]:
+    def long(self, mark: str, tokens: int, count: int) -> list[DecisionBody]:
         """W4: decisions with a long state each."""
         return [self._decision(index, self.state(f"{mark}-{index}", tokens)) for index in range(count)]
 
     @property
-    def _same_schema(self) -> list[Task]:
+    def _same_schema(self) -> list[LabelledTask]:
         """The tasks that ask what the first one asks."""
         return [task for task in self._tasks if _schema(task) == _schema(self._tasks[0])]
 
@@ -114,7 +114,7 @@ class Workloads:
     def _count(self, words: list[str]) -> int:
         return len(self._model.tokenize(" ".join(words), parse_special=False))
 
-    def _decision(self, index: int, state: str) -> Decision:
+    def _decision(self, index: int, state: str) -> DecisionBody:
         row = self._questions[index % len(self._questions)]
         return {
             "id": f"q{index}",

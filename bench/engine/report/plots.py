@@ -10,7 +10,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 from bench.engine.measuring.names import ENGINE, SERVER
-from bench.engine.rounds.measure import Results, Spread, times_as_fast
+from bench.engine.rounds.measure import Quartiles, Results, times_as_fast
 
 DOTS_PER_INCH = 110
 
@@ -25,7 +25,7 @@ def draw_times(results: Results, decisions: dict[str, int], path: Path) -> None:
     for axis, (case, samples) in zip(axes.flat, results.items(), strict=False):
         names = list(samples)[::-1]
         spreads = [
-            Spread.of([value * 1000 / decisions[case] for value in samples[name].wall]) for name in names
+            Quartiles.of([value * 1000 / decisions[case] for value in samples[name].wall]) for name in names
         ]
         axis.barh(
             names,

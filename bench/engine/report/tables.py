@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bench.engine.rounds.measure import Results, Spread
+from bench.engine.rounds.measure import Quartiles, Results
 
 
 def results_table(results: Results, decisions: dict[str, int]) -> str:
@@ -22,7 +22,7 @@ def results_table(results: Results, decisions: dict[str, int]) -> str:
                 cells.append("")
                 continue
             scale = 1000 / decisions[case]
-            wall, cpu = Spread.of(samples[name].wall), Spread.of(samples[name].cpu)
+            wall, cpu = Quartiles.of(samples[name].wall), Quartiles.of(samples[name].cpu)
             cells.append(
                 f"{wall.median * scale:.1f} ({wall.low * scale:.1f}-{wall.high * scale:.1f}) "
                 f"cpu {cpu.median * scale:.1f}"
@@ -49,7 +49,7 @@ def load_table(loads: dict[str, Any]) -> str:
 
 
 def _spread(values: Sequence[float], digits: int = 1) -> str:
-    spread = Spread.of(values)
+    spread = Quartiles.of(values)
     return f"{spread.median:.{digits}f} ({spread.low:.{digits}f}-{spread.high:.{digits}f})"
 
 

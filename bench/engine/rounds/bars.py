@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, ENGINE, SERVER
-from bench.engine.rounds.measure import Results, Spread, ratio, times_as_fast
+from bench.engine.rounds.measure import Quartiles, Results, ratio, times_as_fast
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,22 @@ def check(results: Results, *, hybrid: bool) -> list[dict[str, Any]]:
         for case, samples in results.items():
             if not case.startswith(bar.case):
                 continue
-            found = times_as_fast(samples, bar.subject, bar.baseline)
-            if found is not None:
+            speedup = times_as_fast(samples, bar.subject, bar.baseline)
+            if speedup is not None:
                 cpu = ratio(samples[bar.baseline].cpu, samples[bar.subject].cpu)
-                rows.append(row(case, f"{bar.subject} / {bar.baseline}", wanted, found, cpu))
+                rows.append(row(case, f"{bar.subject} / {bar.baseline}", wanted, speedup, cpu))
     return rows
 
 
-def row(case: str, what: str, wanted: float, found: Spread, cpu: Spread) -> dict[str, Any]:
+def row(case: str, what: str, wanted: float, speedup: Quartiles, cpu: Quartiles) -> dict[str, Any]:
     """One line of the table; `cpu` is the same ratio of CPU seconds, which a busy machine moves less."""
     return {
         "case": case,
         "ratio": what,
         "wanted": wanted,
-        "median": found.median,
-        "low": found.low,
-        "high": found.high,
+        "median": speedup.median,
+        "low": speedup.low,
+        "high": speedup.high,
         "cpu_median": cpu.median,
-        "met": found.median >= wanted,
+        "met": speedup.median >= wanted,
     }

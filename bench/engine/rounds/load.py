@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from bench.engine.contenders.http_client import Connection
-from bench.engine.contenders.servers import Target
+from bench.engine.contenders.servers import LoadTarget
 from bench.engine.measuring.cpu_time import cpu_seconds
 from bench.engine.measuring.names import NO_TURNS, P95_WANTED, SERVER, THROUGHPUT_WANTED
-from bench.engine.measuring.workloads import CLIENTS, Decision, Workloads
+from bench.engine.measuring.workloads import CLIENTS, DecisionBody, Workloads
 from bench.engine.rounds.bars import row
 from bench.engine.rounds.measure import ratio
 
@@ -38,7 +38,7 @@ class Script:
     """What one client sends, one after another."""
 
     is_long: bool
-    decisions: tuple[Decision, ...]
+    decisions: tuple[DecisionBody, ...]
 
 
 def scripts(
@@ -50,7 +50,7 @@ def scripts(
     """
 
     def make(mark: str) -> list[Script]:
-        given = []
+        clients = []
         for client in range(CLIENTS):
             is_long = client < LONG_CLIENTS
             made = (
@@ -58,14 +58,14 @@ def scripts(
                 if is_long
                 else workloads.short(f"{number}-{mark}", client, short)
             )
-            given.append(Script(is_long, tuple(made)))
-        return given
+            clients.append(Script(is_long, tuple(made)))
+        return clients
 
     return make
 
 
 def run_loads(
-    targets: Sequence[Target], make: Callable[[str], list[Script]], first: int
+    targets: Sequence[LoadTarget], make: Callable[[str], list[Script]], first: int
 ) -> dict[str, dict[str, Any]]:
     """Give the load to every target, beginning with another in each round; figures by name."""
     figures = {}
@@ -81,10 +81,10 @@ def run_loads(
     return dict(sorted(figures.items(), key=lambda item: not item[0].startswith(SERVER)))
 
 
-def _run(target: Target, given: Sequence[Script], clients: int) -> dict[str, Any]:
-    """Send what `given` says over `clients` connections at once."""
+def _run(target: LoadTarget, sent: Sequence[Script], clients: int) -> dict[str, Any]:
+    """Send what `sent` says over `clients` connections at once."""
     requests = [
-        (script.is_long, [target.request(decision) for decision in script.decisions]) for script in given
+        (script.is_long, [target.request(decision) for decision in script.decisions]) for script in sent
     ]
     lock = threading.Lock()
     short_seconds: list[float] = []
@@ -109,7 +109,7 @@ def _run(target: Target, given: Sequence[Script], clients: int) -> dict[str, Any
     wall, cpu = time.perf_counter() - began, cpu_seconds(target.pid) - cpu
     p50, p95 = np.quantile(short_seconds, (0.5, 0.95)) * 1000 if short_seconds else (np.nan, np.nan)
     return {
-        "decisions_per_second": sum(len(script.decisions) for script in given) / wall,
+        "decisions_per_second": sum(len(script.decisions) for script in sent) / wall,
         "short_p50_ms": float(p50),
         "short_p95_ms": float(p95),
         "refused": len(refused),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.engine.contenders.contenders import Contender, Job
+from bench.engine.contenders.contenders import Contender, PreparedCase
 from bench.engine.measuring.cpu_time import cpu_seconds
 
 
@@ -19,7 +19,7 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Quartiles:
     """Median and quartiles."""
 
     low: float
@@ -27,7 +27,7 @@ class Spread:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "Quartiles":
         """Of at least one value."""
         low, median, high = np.quantile(values, (0.25, 0.5, 0.75))
         return cls(float(low), float(median), float(high))
@@ -39,34 +39,34 @@ Results = dict[str, dict[str, Samples]]
 
 def run_round(
     number: int,
-    jobs: Sequence[Job],
+    prepared_cases: Sequence[PreparedCase],
     contenders: Sequence[Contender],
     results: Results,
-    finished: Callable[[Job], None],
+    finished: Callable[[PreparedCase], None],
 ) -> None:
     """Measure every contender once in every job; who begins changes from round to round."""
-    for place, job in enumerate(jobs):
-        able = [contender for contender in contenders if contender.covers(job.case)]
-        by = results.setdefault(job.case.name, {})
+    for place, prepared in enumerate(prepared_cases):
+        able = [contender for contender in contenders if contender.covers(prepared.case)]
+        by = results.setdefault(prepared.case.name, {})
         for contender in able:
             by.setdefault(contender.name, Samples())
         first = (number + place) % len(able)
         for contender in able[first:] + able[:first]:
             cpu, wall = cpu_seconds(contender.pid), time.perf_counter()
-            scale = contender.run(job)
+            scale = contender.run(prepared)
             wall, cpu = time.perf_counter() - wall, cpu_seconds(contender.pid) - cpu
             by[contender.name].wall.append(wall * scale)
             by[contender.name].cpu.append(cpu * scale)
-        finished(job)
+        finished(prepared)
 
 
-def times_as_fast(samples: dict[str, Samples], subject: str, baseline: str) -> Spread | None:
+def times_as_fast(samples: dict[str, Samples], subject: str, baseline: str) -> Quartiles | None:
     """How many times as fast `subject` was, from the rounds' own ratios; None where one was not measured."""
     if subject not in samples or baseline not in samples:
         return None
     return ratio(samples[baseline].wall, samples[subject].wall)
 
 
-def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
+def ratio(above: Sequence[float], below: Sequence[float]) -> Quartiles:
     """Of two values a round."""
-    return Spread.of([one / other for one, other in zip(above, below, strict=True)])
+    return Quartiles.of([one / other for one, other in zip(above, below, strict=True)])

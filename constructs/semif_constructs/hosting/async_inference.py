@@ -7,7 +7,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from semif.background.queue.places import ANSWERS, FAILURES, REQUESTS
+from semif.sagemaker.bucket_folders import ANSWERS, FAILURES, REQUESTS
 from semif_constructs.hosting.expiring_bucket import ExpiringBucket
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
 

@@ -2,7 +2,7 @@
 
 import time
 
-from semif.background import records
+from semif.background import line_records
 from semif.background.queue.endpoint_queue import EndpointQueue, UnknownError
 from semif.errors import SemifError
 
@@ -24,7 +24,7 @@ def ask_and_wait(queue: EndpointQueue, body: bytes, *, limit_seconds: float, pol
                 return queue.fetch(uri)
         for uri in queue.arrived(queue.failures):
             if uri == accepted.failure:
-                record, _ = records.of_failure(1, queue.fetch(uri))
+                record, _ = line_records.of_failure(1, queue.fetch(uri))
                 raise SemifError(f"{queue.endpoint} gave no answer: {record['error']['message']}")
         time.sleep(poll_seconds)
     raise SemifError(

@@ -8,10 +8,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from semif.aws.clients import Aws, aws_errors
 from semif.aws.s3 import S3Uri
-from semif.background.queue.places import FAILURES, REQUESTS
 from semif.client.endpoint_transport import MEDIA_TYPE, endpoint_error
 from semif.client.errors import AnswerTimeoutError, ThrottledError, UnavailableError, UnreachableError
 from semif.errors import SemifError
+from semif.sagemaker.bucket_folders import FAILURES, REQUESTS
 from semif.target.endpoint_state import describe_endpoint
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ class EndpointQueue:
     @classmethod
     def find(cls, aws: Aws, endpoint: str, *, job: str, invocation_timeout_seconds: int) -> "EndpointQueue":
         """The queue of the endpoint in service. Raises SemifError where there is none."""
-        found = _describe(aws, endpoint)
-        output = found.get("AsyncInferenceConfig", {}).get("OutputConfig", {})
+        description = _describe(aws, endpoint)
+        output = description.get("AsyncInferenceConfig", {}).get("OutputConfig", {})
         if "S3OutputPath" not in output:
             raise SemifError(
                 f"the endpoint {endpoint} is not asynchronous; deploy it with endpoint.mode = 'async'"
@@ -66,7 +66,7 @@ class EndpointQueue:
             (S3Uri.parse(failures) if failures else beside.child(FAILURES)).child(job),
             beside.child(REQUESTS, job),
             invocation_timeout_seconds,
-            found["CreationTime"].timestamp(),
+            description["CreationTime"].timestamp(),
         )
 
     def check(self) -> None:
@@ -123,18 +123,18 @@ class EndpointQueue:
         """What lies at an address; cut off where it is longer than any answer."""
         place = S3Uri.parse(uri)
         with aws_errors():
-            found = self.aws.s3.get_object(Bucket=place.bucket, Key=place.key)
-            return found["Body"].read(MAX_REPLY_BYTES)
+            reply = self.aws.s3.get_object(Bucket=place.bucket, Key=place.key)
+            return reply["Body"].read(MAX_REPLY_BYTES)
 
 
 def _describe(aws: Aws, endpoint: str) -> "DescribeEndpointOutputTypeDef":
     """Raises SemifError where there is no endpoint that answers."""
-    found = describe_endpoint(aws, endpoint)
-    if found is None:
+    description = describe_endpoint(aws, endpoint)
+    if description is None:
         raise SemifError(f"there is no endpoint {endpoint}; deploy it first")
-    if found["EndpointStatus"] not in _TAKING:
-        raise SemifError(f"the endpoint {endpoint} is {found['EndpointStatus']}, and answers nothing")
-    return found
+    if description["EndpointStatus"] not in _TAKING:
+        raise SemifError(f"the endpoint {endpoint} is {description['EndpointStatus']}, and answers nothing")
+    return description
 
 
 class UnknownError(Exception):

@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any
 
 from semif.aws.s3 import S3Uri
-from semif.background import records
+from semif.background import line_records
 from semif.background.queue.endpoint_queue import TTL_SECONDS, Accepted, EndpointQueue, UnknownError
-from semif.background.queue.state import State
+from semif.background.queue.submission_state import SubmissionState
 from semif.background.request_file import RequestFile
 from semif.errors import SemifError
 
@@ -45,7 +45,7 @@ class Submission:
     def __init__(
         self,
         file: RequestFile,
-        state: State,
+        state: SubmissionState,
         queue: EndpointQueue,
         *,
         poll_seconds: float,
@@ -86,7 +86,7 @@ class Submission:
 
     def _end_invalid_lines(self) -> None:
         wrong = [number for number in self._to_send if self._lines[number].problem is not None]
-        self._state.end(records.invalid(number, str(self._lines[number].problem)) for number in wrong)
+        self._state.end(line_records.invalid(number, str(self._lines[number].problem)) for number in wrong)
         known = set(wrong)
         self._to_send = deque(number for number in self._to_send if number not in known)
 
@@ -157,27 +157,27 @@ class Submission:
         self._looked = now
         # A line that was sent twice, because nobody knew of the first time, may have an answer and a failure:
         # answers come first, and one of the two is enough.
-        found: list[tuple[int, str, bool]] = []
+        arrived: list[tuple[int, str, bool]] = []
         known = set()
         for number, uri, is_failure in self._arrived():
             if number not in known:
                 known.add(number)
-                found.append((number, uri, is_failure))
-        contents = pool.map(self._queue.fetch, [uri for _, uri, _ in found])
+                arrived.append((number, uri, is_failure))
+        contents = pool.map(self._queue.fetch, [uri for _, uri, _ in arrived])
         ended = []
-        for (number, _, is_failure), content in zip(found, contents, strict=True):
+        for (number, _, is_failure), content in zip(arrived, contents, strict=True):
             self._slowest = max(self._slowest, time.time() - self._state.sent[number].time)
             record, again = (
-                records.of_failure(number, content)
+                line_records.of_failure(number, content)
                 if is_failure
-                else (records.of_answer(number, content), False)
+                else (line_records.of_answer(number, content), False)
             )
             if not (again and self._send_again(number)):
                 ended.append(record)
         self._state.end(ended)
         lost = self._lost()  # of what has not come, however long ago it was sent
         self._state.end(lost)
-        self._looks_in_vain = 0 if found else self._looks_in_vain + 1
+        self._looks_in_vain = 0 if arrived else self._looks_in_vain + 1
         if self._looks_in_vain % SETTLE_LOOKS == SETTLE_LOOKS - 1:
             self._queue.check()
         return bool(ended or lost)
@@ -226,7 +226,7 @@ class Submission:
             self._state.send_again(number, self._state.sent[number].attempt)
             self._to_send.append(number)
         return [
-            records.failed(number, f"no answer and no failure came within {limit} s")
+            line_records.failed(number, f"no answer and no failure came within {limit} s")
             for number in late
             if not self._send_again(number)
         ]

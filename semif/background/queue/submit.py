@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from semif.background import records
+from semif.background import line_records
 from semif.background.queue.endpoint_queue import EndpointQueue
-from semif.background.queue.state import open_state
 from semif.background.queue.submission import OnProgress, Submission
+from semif.background.queue.submission_state import open_state
 from semif.background.request_file import RequestFile
 from semif.target.target import Target
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SubmissionCounts:
     """What came of a file's lines."""
 
     requests: int
@@ -23,7 +23,7 @@ class Outcome:
     """Requests that this run sent; a run that goes on with an earlier one sends the rest."""
 
 
-def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) -> Outcome:
+def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) -> SubmissionCounts:
     """Ask the asynchronous endpoint of `target` all of the file `path`, and write what came to `output`.
 
     What is known lies beside `output` meanwhile and afterwards: called again, it goes on where it ended.
@@ -49,7 +49,11 @@ def submit(target: Target, path: Path, output: Path, on_progress: OnProgress) ->
             sent = Submission(
                 file, state, queue, poll_seconds=target.poll_seconds, on_progress=on_progress
             ).run()
-            counts = records.write_records(state.results(numbers), output)
-    return Outcome(
-        counts.total(), counts[records.ANSWERED], counts[records.FAILED], counts[records.INVALID], sent
+            counts = line_records.write_records(state.results(numbers), output)
+    return SubmissionCounts(
+        counts.total(),
+        counts[line_records.ANSWERED],
+        counts[line_records.FAILED],
+        counts[line_records.INVALID],
+        sent,
     )

@@ -33,9 +33,9 @@ def find_model(target: Target) -> ModelState | None:
     if name is None:
         return None
     with aws_errors():
-        told = target.aws.sagemaker.describe_model(ModelName=name)
-    container = told["PrimaryContainer"]
-    return ModelState(told["ModelName"], container.get("Image", ""), model_data_of(container))
+        description = target.aws.sagemaker.describe_model(ModelName=name)
+    container = description["PrimaryContainer"]
+    return ModelState(description["ModelName"], container.get("Image", ""), model_data_of(container))
 
 
 def model_problems(target: Target, state: ModelState | None, lock: Lock) -> list[str]:

@@ -1,7 +1,7 @@
 """Transform jobs: what is asked of SageMaker, and how a job is found again.
 
-A job's name says what it is for: `semif-NAME-WORK-N`, the Nth of an environment for one file and one Model.
-SageMaker keeps the names of all jobs for ever and uses none twice.
+A job's name says what it is for: `semif-NAME-TRANSFORM-N`, the Nth of an environment for one file
+and one Model. SageMaker keeps the names of all jobs for ever and uses none twice.
 """
 
 import re
@@ -29,7 +29,7 @@ SHOWN_JOBS = 5
 
 
 @dataclass(frozen=True)
-class Job:
+class TransformJob:
     """A transform job as SageMaker tells of it."""
 
     name: str
@@ -45,7 +45,7 @@ class Job:
 
     @property
     def attempt(self) -> int:
-        """The how manieth it is for its work."""
+        """The how manieth it is for its file and Model."""
         return int(self.name.rpartition("-")[2])
 
 
@@ -106,11 +106,16 @@ def start_job(aws: Aws, request: "CreateTransformJobRequestTypeDef") -> None:
                 raise
 
 
-def find_job(aws: Aws, name: str) -> Job:
+def find_job(aws: Aws, name: str) -> TransformJob:
     """The job `name`. Raises SemifError."""
     with aws_errors():
-        told = aws.sagemaker.describe_transform_job(TransformJobName=name)
-    return Job(name, told["TransformJobStatus"], told.get("FailureReason"), "TransformStartTime" in told)
+        description = aws.sagemaker.describe_transform_job(TransformJobName=name)
+    return TransformJob(
+        name,
+        description["TransformJobStatus"],
+        description.get("FailureReason"),
+        "TransformStartTime" in description,
+    )
 
 
 def stop_job(aws: Aws, name: str) -> None:
@@ -119,19 +124,19 @@ def stop_job(aws: Aws, name: str) -> None:
         aws.sagemaker.stop_transform_job(TransformJobName=name)
 
 
-def jobs_of(aws: Aws, endpoint_name: str, work: str = "") -> Iterator[Job]:
-    """The jobs of an environment, or of one of its works, newest first. Raises SemifError."""
-    pattern = job_pattern(endpoint_name, work)
+def jobs_of(aws: Aws, endpoint_name: str, transform_name: str = "") -> Iterator[TransformJob]:
+    """The jobs of an environment, or of one of its transforms, newest first. Raises SemifError."""
+    pattern = job_pattern(endpoint_name, transform_name)
     with aws_errors():
         pages = aws.sagemaker.get_paginator("list_transform_jobs").paginate(
-            NameContains=f"{endpoint_name}-{work}", SortBy="CreationTime", SortOrder="Descending"
+            NameContains=f"{endpoint_name}-{transform_name}", SortBy="CreationTime", SortOrder="Descending"
         )
         for page in pages:
-            for told in page["TransformJobSummaries"]:
-                if pattern.fullmatch(name := told["TransformJobName"]):
-                    yield Job(name, told["TransformJobStatus"], told.get("FailureReason"))
+            for summary in page["TransformJobSummaries"]:
+                if pattern.fullmatch(name := summary["TransformJobName"]):
+                    yield TransformJob(name, summary["TransformJobStatus"], summary.get("FailureReason"))
 
 
-def job_pattern(endpoint_name: str, work: str = "") -> re.Pattern[str]:
+def job_pattern(endpoint_name: str, transform_name: str = "") -> re.Pattern[str]:
     """What the names of these jobs look like; an environment's name may begin with another's."""
-    return re.compile(f"{re.escape(endpoint_name)}-{work or '[0-9a-f]{12}'}-[0-9]+")
+    return re.compile(f"{re.escape(endpoint_name)}-{transform_name or '[0-9a-f]{12}'}-[0-9]+")

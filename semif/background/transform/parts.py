@@ -17,7 +17,7 @@ PART_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
-class Part:
+class FilePart:
     """Some consecutive lines of a file, without those that cannot be asked."""
 
     name: str
@@ -25,11 +25,11 @@ class Part:
     lines: Sequence[RequestLine]
 
 
-def cut(lines: Sequence[RequestLine]) -> list[Part]:
+def cut(lines: Sequence[RequestLine]) -> list[FilePart]:
     """The parts of a file that `lines` are asked of, in order."""
     most = max(LINES_PER_PART, -(-len(lines) // MAX_PARTS))
     return [
-        Part(f"part-{number:06}.jsonl", some) for number, some in enumerate(_slices(lines, most), start=1)
+        FilePart(f"part-{number:06}.jsonl", some) for number, some in enumerate(_slices(lines, most), start=1)
     ]
 
 

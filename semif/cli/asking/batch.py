@@ -6,11 +6,11 @@ from pathlib import Path
 import click
 
 from semif.aws.container_log import job_lines
-from semif.background.records import ANSWERED, FAILED, INVALID
+from semif.background.line_records import ANSWERED, FAILED, INVALID
 from semif.background.request_file import RequestFile
-from semif.background.transform.answers import write_answers
-from semif.background.transform.jobs import Job, stop_job
-from semif.background.transform.work import Look, Work
+from semif.background.transform.answers_file import write_answers
+from semif.background.transform.file_transform import FileTransform, TransformProgress
+from semif.background.transform.jobs import TransformJob, stop_job
 from semif.cli.options import (
     answers_file,
     environment_argument,
@@ -78,7 +78,7 @@ def command(
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
     count = instances or target.environment.endpoint.initial_instance_count
     with RequestFile(file, "decision") as requests:
-        work = Work(target, requests)
+        work = FileTransform(target, requests)
         job = _see_answered(work, count, stop_on_interrupt=stop_on_interrupt)
         counts = write_answers(work, answers)
     if as_json:
@@ -94,7 +94,7 @@ def _summary(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[status]:,} {said}" for status, said in _WORDS.items() if counts[status])
 
 
-def _see_answered(work: Work, instances: int, *, stop_on_interrupt: bool) -> Job | None:
+def _see_answered(work: FileTransform, instances: int, *, stop_on_interrupt: bool) -> TransformJob | None:
     """See that all parts are answered. Returns the job that did it, None where nothing could be asked."""
     job = work.newest_job()
     if not work.missing():
@@ -114,7 +114,7 @@ def _see_answered(work: Work, instances: int, *, stop_on_interrupt: bool) -> Job
     return job
 
 
-def _start(work: Work, instances: int, *, attempt: int) -> Job:
+def _start(work: FileTransform, instances: int, *, attempt: int) -> TransformJob:
     missing = work.missing()
     total = sum(len(part.lines) for part in missing)
     with steps_on_stderr().step(f"upload {total:,} requests and start a transform job") as step:
@@ -128,7 +128,7 @@ def _start(work: Work, instances: int, *, attempt: int) -> Job:
     return job
 
 
-def _follow(work: Work, job: Job) -> Job:
+def _follow(work: FileTransform, job: TransformJob) -> TransformJob:
     """Show how a job goes until it is over. Answers come by whole parts."""
     said = ""
     with count_on_stderr(job.name) as on_progress:
@@ -142,12 +142,12 @@ def _follow(work: Work, job: Job) -> Job:
     return job
 
 
-def _status(look: Look) -> str:
+def _status(look: TransformProgress) -> str:
     starting = look.job.is_going and not look.job.started
     return f"{look.job.status}{', its instances are starting' if starting else ''}"
 
 
-def _what_went_wrong(work: Work, job: Job, parts: int) -> list[str]:
+def _what_went_wrong(work: FileTransform, job: TransformJob, parts: int) -> list[str]:
     return [
         f"the transform job {job.name} is {job.status}{f': {job.reason}' if job.reason else ''}",
         *(f"  {line}" for line in job_lines(work.target.aws, job.name)),

@@ -9,7 +9,7 @@ from rich.markup import escape
 from semif.cli.answer_bars import bars
 from semif.client.client import DecisionClient
 from semif.errors import SemifError, printable
-from semif.policy import Answer, Outcome, Policy
+from semif.policy import EndpointAnswer, Outcome, Policy
 from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.wire import DecisionRequest
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
@@ -75,7 +75,7 @@ def show_outcome(console: Console, request: DecisionRequest, outcome: Outcome) -
         f"[bold]{escape(printable(request.decision.id))}[/]: {escape(printable(request.decision.question))}"
     )
     for answer in outcome.answers:
-        if isinstance(answer, Answer):
+        if isinstance(answer, EndpointAnswer):
             console.print(bars(answer.probabilities, blocks="utf" in console.encoding.lower()))
     what = "a person decides" if outcome.option is None else f"outcome {outcome.option}"
     console.print(

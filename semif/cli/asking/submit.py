@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from semif.background.queue.submit import Outcome, submit
+from semif.background.queue.submit import SubmissionCounts, submit
 from semif.cli.options import answers_file, environment_argument, requests_to_answers, target_options
 from semif.cli.output import json_option, print_json
 from semif.cli.progress import count_on_stderr
@@ -62,7 +62,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome: SubmissionCounts) -> str:
     """How many lines ended in which way."""
     parts = [f"{outcome.answered} of {outcome.requests} answered"]
     parts += [f"{outcome.failed} failed"] if outcome.failed else []

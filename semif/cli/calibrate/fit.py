@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from semif.cli.calibrate.options import run_files, tell_left_out
+from semif.cli.calibrate.options import report_left_out, run_files
 from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
 from semif.evaluation.runs.run_file import keep_runs
@@ -66,7 +66,7 @@ def fit(runs: tuple[Path, ...], output: Path, plot: Path | None, as_json: bool) 
     content = done.calibration.canonical_bytes()
     write_whole(output, content)
     sha256 = hashlib.sha256(content).hexdigest()
-    tell_left_out(done.left_out)
+    report_left_out(done.left_out)
     for warning in done.warnings:
         click.echo(f"semif: warning: {warning}", err=True)
     if as_json:
@@ -76,27 +76,29 @@ def fit(runs: tuple[Path, ...], output: Path, plot: Path | None, as_json: bool) 
                 "sha256": sha256,
                 "left_out": done.left_out,
                 "calibration": done.calibration.model_dump(mode="json", by_alias=True),
-                "gains": {found.calibration.prompt_version: asdict(found.gain) for found in done.fits},
+                "gains": {
+                    prompt_fit.calibration.prompt_version: asdict(prompt_fit.gain) for prompt_fit in done.fits
+                },
                 "warnings": list(done.warnings),
             }
         )
         return
-    for found in done.fits:
-        _print_fit(found)
+    for prompt_fit in done.fits:
+        _print_fit(prompt_fit)
     click.echo(f"{output}: written, SHA-256 {sha256}")
 
 
-def _print_fit(found: "PromptFit") -> None:
-    fitted, gain = found.calibration, found.gain
+def _print_fit(prompt_fit: "PromptFit") -> None:
+    fitted, gain = prompt_fit.calibration, prompt_fit.gain
     click.echo(
         f"{fitted.prompt_version}: {fitted.tasks} tasks in {fitted.groups} groups, "
-        f"{found.accuracy:.1%} right before and after"
+        f"{prompt_fit.accuracy:.1%} right before and after"
     )
     click.echo("                T        ECE      Brier    log loss")
     _print_figures("", fitted)
     for kind, own in fitted.kinds.items():
         _print_figures(kind, own)
-    for kind, reason in found.shared_kinds.items():
+    for kind, reason in prompt_fit.shared_kinds.items():
         click.echo(f"  {kind} takes the shared temperature: {reason}")
     click.echo(f"  log loss {-gain.value:+.4f}, 95 % interval {-gain.high:+.4f} to {-gain.low:+.4f}")
 

@@ -13,7 +13,7 @@ run_files = click.argument(
 )
 
 
-def tell_left_out(count: int) -> None:
+def report_left_out(count: int) -> None:
     """Say on stderr how many tasks got no answer, if any."""
     if count:
         click.echo(f"semif: {count} tasks got no answer and are left out", err=True)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from semif.cli.calibrate.options import run_files, tell_left_out
+from semif.cli.calibrate.options import report_left_out, run_files
 from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
 
 if TYPE_CHECKING:
-    from semif.calibration.find_threshold import FoundThreshold, Goal
+    from semif.calibration.find_threshold import Goal, ThresholdSearch
     from semif.calibration.thresholds import OperatingPoint
     from semif.evaluation.report.measures import Share
 
@@ -82,34 +82,34 @@ def thresholds(
         "coverage": coverage,
         "cost-of-error": cost_of_error,
     }
-    given = [(goal, value) for goal, value in goals.items() if value is not None]
-    if len(given) != 1:
+    wanted = [(goal, value) for goal, value in goals.items() if value is not None]
+    if len(wanted) != 1:
         raise click.UsageError("give exactly one of --precision, --coverage and --cost-of-error")
     need_evaluate_extra()
     from semif.calibration import find_threshold, threshold_policy  # noqa: PLC0415 - SciPy takes its time to load
 
-    [(goal, value)] = given
-    found = find_threshold.find_threshold(runs, goal, value, family=family, calibration=calibration)
-    tell_left_out(found.judged.left_out)
+    [(goal, value)] = wanted
+    search = find_threshold.find_threshold(runs, goal, value, family=family, calibration=calibration)
+    report_left_out(search.judged.left_out)
     if output is not None:
-        threshold_policy.write_threshold_policy(found, output)
+        threshold_policy.write_threshold_policy(search, output)
     if as_json:
         print_json(
             {
                 "wanted": {goal: value},
-                "found": _json(found.point),
-                "cost": asdict(found.cost) if found.cost else None,
-                "points": [_json(point) for point in found.points],
-                "left_out": found.judged.left_out,
+                "found": _json(search.point),
+                "cost": asdict(search.cost) if search.cost else None,
+                "points": [_json(point) for point in search.points],
+                "left_out": search.judged.left_out,
                 "policy": str(output) if output else None,
             }
         )
         return
-    _print_table(found)
-    if cost := found.cost:
+    _print_table(search)
+    if cost := search.cost:
         interval = f"95 % interval {cost.low:.3f} to {cost.high:.3f}"
         click.echo(f"a decision costs {cost.value:.3f}, {interval}; one handed over costs 1")
-    click.echo(f"accept from {found.point.threshold:.2f} on, for --{goal} {value:g}")
+    click.echo(f"accept from {search.point.threshold:.2f} on, for --{goal} {value:g}")
     if output is not None:
         click.echo(f"{output}: written, for semif decide --policy")
 
@@ -118,11 +118,11 @@ def _json(point: "OperatingPoint") -> dict[str, Any]:
     return {**asdict(point), "errors": point.errors}
 
 
-def _print_table(found: "FoundThreshold") -> None:
+def _print_table(search: "ThresholdSearch") -> None:
     click.echo(f"    {'from':7}{'accepted':37}{'right of these':37}errors")
-    for point in found.points:
-        if point is found.point or point.threshold in LADDER:
-            mark = "->" if point is found.point else "  "
+    for point in search.points:
+        if point is search.point or point.threshold in LADDER:
+            mark = "->" if point is search.point else "  "
             right = _share(point.precision) if point.precision else "none"
             click.echo(
                 f" {mark} {point.threshold:.2f}   {_share(point.coverage):35}  {right:35}  {point.errors}"

@@ -28,6 +28,6 @@ def compare(*, a: Path, b: Path, html: Path | None, markdown: Path | None, as_js
       semif evaluate compare before.jsonl after.jsonl --html compare.html
     """
     need_evaluate_extra()
-    from semif.cli.evaluate.telling import tell_comparison  # noqa: PLC0415 - heavy, and an extra
+    from semif.cli.evaluate.printing import print_comparison  # noqa: PLC0415 - heavy, and an extra
 
-    tell_comparison(a, b, html=html, markdown_file=markdown, as_json=as_json)
+    print_comparison(a, b, html=html, markdown_file=markdown, as_json=as_json)

@@ -41,6 +41,6 @@ def report(*, run: Path, html: Path | None, markdown: Path | None, as_json: bool
       semif evaluate report run.jsonl --json
     """
     need_evaluate_extra()
-    from semif.cli.evaluate.telling import tell_report  # noqa: PLC0415 - heavy, and an extra
+    from semif.cli.evaluate.printing import print_report  # noqa: PLC0415 - heavy, and an extra
 
-    tell_report(run, html=html, markdown_file=markdown, as_json=as_json)
+    print_report(run, html=html, markdown_file=markdown, as_json=as_json)

@@ -10,13 +10,13 @@ from semif.cli.output import json_option
 from semif.cli.progress import count_on_stderr
 from semif.client.errors import DecisionError
 from semif.errors import SemifError
-from semif.evaluation.asking.callers import MAX_IN_FLIGHT
+from semif.evaluation.asking.concurrency import MAX_IN_FLIGHT
 from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.forms.chat import MAX_TOKENS
 from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
+from semif.evaluation.runs.labelled_tasks import read_task_sets
 from semif.evaluation.runs.run_file import Asking
-from semif.evaluation.runs.tasks import read_task_sets
 from semif.target.target import open_target
 
 
@@ -122,8 +122,8 @@ def run(
             if output.exists():
                 click.echo(f"semif: {output} keeps the answers; the same command goes on there", err=True)
             raise
-    from semif.cli.evaluate.telling import tell_report  # noqa: PLC0415 - heavy, and an extra
+    from semif.cli.evaluate.printing import print_report  # noqa: PLC0415 - heavy, and an extra
 
-    summary = tell_report(output, html=None, markdown_file=None, as_json=as_json)
+    summary = print_report(output, html=None, markdown_file=None, as_json=as_json)
     if not summary.answered.part:
         raise SemifError(f"no task got a valid answer; {output} has what came instead")

@@ -7,14 +7,14 @@ from pydantic import JsonValue
 from semif.client.errors import AccessError, DecisionError, OverloadedError, ThrottledError, UnreachableError
 from semif.client.retry import Retry, until_answered
 from semif.client.transport import Transport
-from semif.evaluation.asking.forms import Form, Reading
+from semif.evaluation.asking.forms import ReplyContent, RequestForm
 from semif.evaluation.asking.forms.fields import read_reply
-from semif.evaluation.runs.orders import Job
-from semif.evaluation.runs.run_file import AnswerFault, Pins, Target
-from semif.evaluation.runs.tasks import Task
+from semif.evaluation.runs.labelled_tasks import LabelledTask
+from semif.evaluation.runs.option_orders import OrderedTask
+from semif.evaluation.runs.run_file import AnswerFault, Pins, TargetName
 from semif_adapter.contract.wire import Option
 
-_PROBE = Task(
+_PROBE = LabelledTask(
     id="probe",
     family=None,
     kind="choice",
@@ -28,9 +28,9 @@ _PROBE = Task(
 
 @dataclass(frozen=True)
 class Asked:
-    """What became of one job."""
+    """What became of one task in one order."""
 
-    reading: Reading
+    content: ReplyContent
     attempts: int
     refusals: int
     """Attempts that were answered with overload or throttling."""
@@ -42,8 +42,8 @@ class AskedTarget:
 
     def __init__(
         self,
-        name: Target,
-        form: Form,
+        name: TargetName,
+        form: RequestForm,
         transport: Transport,
         *,
         pins: Pins | None = None,
@@ -61,31 +61,31 @@ class AskedTarget:
 
         Raises DecisionError where there is no answer.
         """
-        reply = self._send(self.form.body(Job(_PROBE, 0, _PROBE.options)), _Counted(self._transport))
-        told = self.form.pins(reply)
-        return told.model_copy(update={"image": self._pins.image, "model_data": self._pins.model_data})
+        reply = self._send(self.form.body(OrderedTask(_PROBE, 0, _PROBE.options)), _Counted(self._transport))
+        pins = self.form.pins(reply)
+        return pins.model_copy(update={"image": self._pins.image, "model_data": self._pins.model_data})
 
-    def ask(self, job: Job) -> Asked:
-        """One job, repeated while the server is overloaded.
+    def ask(self, ordered: OrderedTask) -> Asked:
+        """Ask one task in one order, again while the server is overloaded.
 
         Raises UnreachableError and AccessError: who is not let in, or reaches nobody, learns nothing of the
         model.
         """
         counted = _Counted(self._transport)
         try:
-            reply = self._send(self.form.body(job), counted)
+            reply = self._send(self.form.body(ordered), counted)
         except (UnreachableError, AccessError):
             raise
         except DecisionError as error:
             fault = AnswerFault(
                 code=error.code or type(error).__name__, status=error.status, message=_plain(str(error))
             )
-            reading = Reading(status="refused" if error.retryable else "failed", error=fault)
-            return Asked(reading, counted.sent, counted.refused, None)
-        return Asked(self.form.read(job, reply), counted.sent, counted.refused, _document(reply))
+            content = ReplyContent(status="refused" if error.retryable else "failed", error=fault)
+            return Asked(content, counted.sent, counted.refused, None)
+        return Asked(self.form.read(ordered, reply), counted.sent, counted.refused, _document(reply))
 
-    def _send(self, body: bytes, way: "_Counted") -> bytes:
-        return until_answered(lambda: way.send(body), retry=self._retry)
+    def _send(self, body: bytes, transport: "_Counted") -> bytes:
+        return until_answered(lambda: transport.send(body), retry=self._retry)
 
     def close(self) -> None:
         """Let the connections go."""
@@ -93,7 +93,7 @@ class AskedTarget:
 
 
 class _Counted:
-    """A way that counts what is sent on it and what is refused; of one job."""
+    """A transport that counts what is sent on it and what is refused, for one task in one order."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from semif.evaluation.asking.asked_server import AskedTarget
-from semif.evaluation.asking.callers import ask_all
+from semif.evaluation.asking.concurrency import ask_all
+from semif.evaluation.runs.labelled_tasks import TaskSet
 from semif.evaluation.runs.machine import describe_machine
-from semif.evaluation.runs.orders import jobs
-from semif.evaluation.runs.run_file import Asking, Header, TaskFile
+from semif.evaluation.runs.option_orders import ordered_tasks
+from semif.evaluation.runs.run_file import Asking, RunHeader, TaskFile
 from semif.evaluation.runs.run_writer import open_run
-from semif.evaluation.runs.tasks import TaskSet
 
 
 def evaluate(
@@ -25,7 +25,7 @@ def evaluate(
     `on_answer` is told how many answers there are, and of how many, at first and after each. Raises
     DecisionError where the target cannot be asked, and as `open_run` does; the file holds what came before.
     """
-    header = Header(
+    header = RunHeader(
         started=datetime.now(UTC),
         tasks=tuple(TaskFile(name=s.path.name, sha256=s.sha256, count=len(s.tasks)) for s in sets),
         target=target.name,
@@ -34,10 +34,10 @@ def evaluate(
         asking=asking,
     )
     tasks = [task for file in sets for task in file.tasks][: asking.limit]
-    planned = jobs(tasks, asking.orders, asking.seed, only_choices=target.form.only_choices)
+    planned = ordered_tasks(tasks, asking.orders, asking.seed, only_choices=target.form.only_choices)
     with open_run(output, header) as run:
-        given = {(record.task, record.order) for record in run.earlier}
-        waiting = [job for job in planned if (job.task.id, job.order) not in given]
+        answered = {(record.task, record.order) for record in run.earlier}
+        waiting = [ordered for ordered in planned if (ordered.task.id, ordered.order) not in answered]
         done, total = len(planned) - len(waiting), len(planned)
         on_answer(done, total)
         for record in ask_all(target, waiting, asking):

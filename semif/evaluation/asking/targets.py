@@ -9,13 +9,13 @@ from semif.environment.asking import require_mode
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.evaluation.asking.asked_server import AskedTarget
-from semif.evaluation.asking.forms import Form
+from semif.evaluation.asking.forms import RequestForm
 from semif.evaluation.asking.forms.chat import ChatForm
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
-from semif.evaluation.runs.run_file import Pins, Target, TargetKind
+from semif.evaluation.runs.run_file import Pins, TargetKind, TargetName
 from semif.lock.lock_file import Lock, UnbuiltImage
-from semif.target.target import Target as Deployed
+from semif.target.target import Target
 
 FormName = Literal["decision", "system-one", "chat"]
 FORM_NAMES: tuple[FormName, ...] = get_args(FormName)
@@ -33,11 +33,11 @@ def url_target(
     """The server at `url`: its base, or the whole address of what takes this form. Raises SemifError."""
     kind: TargetKind = "adapter" if form == "decision" else form
     transport = UrlTransport(url, path=_PATHS[form], api_key=api_key, connections=connections)
-    return AskedTarget(Target(kind=kind, name=url), _form(form, max_tokens), transport)
+    return AskedTarget(TargetName(kind=kind, name=url), _form(form, max_tokens), transport)
 
 
 def endpoint_target(
-    where: Deployed, form: FormName | None, *, max_tokens: int, connections: int
+    where: Target, form: FormName | None, *, max_tokens: int, connections: int
 ) -> AskedTarget:
     """The endpoint of an environment. Raises SemifError for a form that its kind does not answer."""
     environment = where.environment
@@ -50,14 +50,14 @@ def endpoint_target(
             "sagemaker-runtime", config=invoke_config(connections), endpoint_url=where.aws.endpoint_url
         )
     return AskedTarget(
-        Target(kind=kind, name=environment.endpoint_name),
+        TargetName(kind=kind, name=environment.endpoint_name),
         _form(name, max_tokens),
         EndpointTransport(runtime, environment.endpoint_name, owned=True),
         pins=_locked(where.read_lock()),
     )
 
 
-def _form(name: FormName, max_tokens: int) -> Form:
+def _form(name: FormName, max_tokens: int) -> RequestForm:
     match name:
         case "decision":
             return DecisionForm()

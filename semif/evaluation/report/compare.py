@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from semif.errors import SemifError
 from semif.evaluation.report.measures import mcnemar
 from semif.evaluation.report.summary import Summary, is_right, summarise
-from semif.evaluation.runs.run_file import Record, Run
+from semif.evaluation.runs.run_file import EvaluationRun, Record
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Comparison:
         return self.first.right.whole
 
 
-def pair(first: Run, second: Run) -> Pairs:
+def pair(first: EvaluationRun, second: EvaluationRun) -> Pairs:
     """What both runs asked. Raises SemifError where they have no task in common."""
     here = {(record.task, record.order): record for record in first.records}
     there = {(record.task, record.order): record for record in second.records}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from semif.evaluation.report.cells import ForeignText, duration, interval, percent
 from semif.evaluation.report.compare import Comparison, Pairs
 from semif.evaluation.report.compare_tables import caveats, comparison_tables, ratio, verdict
 from semif.evaluation.report.page import Tile, page
@@ -13,42 +14,44 @@ from semif.evaluation.report.pictures import (
 )
 from semif.evaluation.report.summary import is_replied
 from semif.evaluation.report.svg import Picture
-from semif.evaluation.report.tables import Name, interval, percent, seconds
-from semif.evaluation.runs.run_file import Run
+from semif.evaluation.runs.run_file import EvaluationRun
 
 
-def comparison_page(first: Run, second: Run, pairs: Pairs, found: Comparison) -> str:
+def comparison_page(first: EvaluationRun, second: EvaluationRun, pairs: Pairs, comparison: Comparison) -> str:
     """The page; see `page`."""
-    *tables, differences = comparison_tables(first, second, found)
+    *tables, differences = comparison_tables(first, second, comparison)
     return page(
-        title=f"{Name(first.path.stem)} against {Name(second.path.stem)}",
-        lead=verdict(found),
+        title=f"{ForeignText(first.path.stem)} against {ForeignText(second.path.stem)}",
+        lead=verdict(comparison),
         warnings=caveats(first, second, pairs),
-        tiles=tuple(_tiles(found)),
-        pictures=tuple(_pictures((first.path.stem, second.path.stem), pairs, found)),
+        tiles=tuple(_tiles(comparison)),
+        pictures=tuple(_pictures((first.path.stem, second.path.stem), pairs, comparison)),
         tables=tables,
-        lists=(differences,) if found.differences else (),
+        lists=(differences,) if comparison.differences else (),
         command="semif evaluate compare",
     )
 
 
-def _tiles(found: Comparison) -> Iterator[Tile]:
-    one, other = found.first, found.second
+def _tiles(comparison: Comparison) -> Iterator[Tile]:
+    one, other = comparison.first, comparison.second
     yield Tile("right, A", percent(one.right.value), interval(one.right))
     yield Tile("right, B", percent(other.right.value), interval(other.right))
-    yield Tile("McNemar, exact", f"p = {found.p_value:.3g}", f"{len(found.differences):,} choices differ")
+    differ = f"{len(comparison.differences):,} choices differ"
+    yield Tile("McNemar, exact", f"p = {comparison.p_value:.3g}", differ)
     if one.client_seconds is not None and other.client_seconds is not None:
         for title, here, there in (
             ("p50", one.client_seconds.p50, other.client_seconds.p50),
             ("p95", one.client_seconds.p95, other.client_seconds.p95),
         ):
-            yield Tile(f"{title}, B / A", ratio(here, there), f"{seconds(here)} → {seconds(there)}")
+            yield Tile(f"{title}, B / A", ratio(here, there), f"{duration(here)} → {duration(there)}")
 
 
-def _pictures(stems: tuple[str, str], pairs: Pairs, found: Comparison) -> Iterator[Picture]:
+def _pictures(stems: tuple[str, str], pairs: Pairs, comparison: Comparison) -> Iterator[Picture]:
     titles = (f"A {stems[0]}", f"B {stems[1]}")
-    yield accuracy_picture(dict(zip(titles, (found.first.families, found.second.families), strict=True)))
-    one, other = found.first.calibration, found.second.calibration
+    yield accuracy_picture(
+        dict(zip(titles, (comparison.first.families, comparison.second.families), strict=True))
+    )
+    one, other = comparison.first.calibration, comparison.second.calibration
     if one is not None and other is not None:
         yield reliability_picture(dict(zip(titles, (one.bins, other.bins), strict=True)))
     replied = [list(filter(is_replied, records)) for records in (pairs.first, pairs.second)]

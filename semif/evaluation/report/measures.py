@@ -60,14 +60,14 @@ def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = BINS) -> tu
 
     A confidence of 0 belongs to the first bin.
     """
-    given, hits = _floats(confidence), np.asarray(right, dtype=bool)
+    confidences, hits = _floats(confidence), np.asarray(right, dtype=bool)
     edges = np.linspace(0, 1, bins + 1)
-    places = np.clip(np.searchsorted(edges, given, side="left") - 1, 0, bins - 1)
+    places = np.clip(np.searchsorted(edges, confidences, side="left") - 1, 0, bins - 1)
     return tuple(
         Bin(
             low=float(edges[place]),
             high=float(edges[place + 1]),
-            confidence=float(given[places == place].mean()),
+            confidence=float(confidences[places == place].mean()),
             right=share(int(hits[places == place].sum()), int((places == place).sum())),
         )
         for place in np.unique(places)
@@ -80,9 +80,9 @@ def expected_calibration_error(confidence: ArrayLike, right: ArrayLike, bins: in
     Few decisions make it larger, even where the probabilities are perfect (M. P. Naeini, G. F. Cooper,
     M. Hauskrecht, 2015, doi:10.1609/aaai.v29i1.9602).
     """
-    found = reliability(confidence, right, bins)
-    distances = [abs(one.confidence - one.right.value) for one in found]
-    return float(np.average(distances, weights=[one.right.whole for one in found]))
+    occupied = reliability(confidence, right, bins)
+    distances = [abs(one.confidence - one.right.value) for one in occupied]
+    return float(np.average(distances, weights=[one.right.whole for one in occupied]))
 
 
 def brier_score(probabilities: Sequence[ArrayLike], expected: Sequence[int]) -> float:
@@ -99,8 +99,8 @@ def brier_score(probabilities: Sequence[ArrayLike], expected: Sequence[int]) -> 
 
 def log_loss(probabilities: Sequence[ArrayLike], expected: Sequence[int]) -> float:
     """Mean of -log of the right option's probability, in nats; guessing evenly among n scores log(n)."""
-    given = [float(_floats(row)[place]) for row, place in zip(probabilities, expected, strict=True)]
-    return float(-np.log(np.maximum(given, LEAST_PROBABILITY)).mean())
+    of_right = [float(_floats(row)[place]) for row, place in zip(probabilities, expected, strict=True)]
+    return float(-np.log(np.maximum(of_right, LEAST_PROBABILITY)).mean())
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,11 @@ class Spread:
 
 def spread(values: ArrayLike) -> Spread:
     """Of at least one value."""
-    given = _floats(values)
-    p50, p90, p95, p99 = (float(value) for value in np.percentile(given, (50, 90, 95, 99)))
-    return Spread(len(given), float(given.mean()), p50, p90, p95, p99, float(given.min()), float(given.max()))
+    floats = _floats(values)
+    p50, p90, p95, p99 = (float(value) for value in np.percentile(floats, (50, 90, 95, 99)))
+    return Spread(
+        len(floats), float(floats.mean()), p50, p90, p95, p99, float(floats.min()), float(floats.max())
+    )
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from semif.evaluation.report.svg import Picture
-from semif.evaluation.report.tables import Table
+from semif.evaluation.report.table import ReportTable
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ def page(
     warnings: Sequence[str],
     tiles: Sequence[Tile],
     pictures: Sequence[Picture],
-    tables: Sequence[Table],
-    lists: Sequence[Table],
+    tables: Sequence[ReportTable],
+    lists: Sequence[ReportTable],
     command: str,
 ) -> str:
     """The HTML. Every text is escaped; `lists` are tables that may be long and are folded away."""

@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from semif.evaluation.report.cells import ForeignText, duration, interval, percent
 from semif.evaluation.report.measures import Bin
 from semif.evaluation.report.summary import Group
 from semif.evaluation.report.svg import FIRST, INK, SECOND, Picture, picture
-from semif.evaluation.report.tables import Name, interval, percent, seconds
 
 SERIES_COLOURS = (FIRST, SECOND)
 MAX_GROUPS = 30
@@ -51,22 +51,22 @@ def latency_picture(series: Mapping[str, Sequence[float]]) -> Picture:
         axes.grid(axis="y")
         _legend(axes, columns=1)
 
-    told = "; ".join(
-        f"{Name(title)}: p50 {_percentile(values, 50)}, p95 {_percentile(values, 95)}, "
+    figures = "; ".join(
+        f"{ForeignText(title)}: p50 {_percentile(values, 50)}, p95 {_percentile(values, 95)}, "
         f"longest {_percentile(values, 100)}, {len(values)} replies"
         for title, values in series.items()
     )
-    return picture("Latency", f"Distribution of latency. {told}.", draw, 3.4)
+    return picture("Latency", f"Distribution of latency. {figures}.", draw, 3.4)
 
 
 def reliability_picture(series: Mapping[str, Sequence[Bin]]) -> Picture:
     """See `draw_reliability`."""
-    told = "; ".join(
-        f"{Name(title)}: "
+    figures = "; ".join(
+        f"{ForeignText(title)}: "
         + ", ".join(f"{one.confidence:.2f} → {one.right.value:.2f} ({one.right.whole})" for one in bins)
         for title, bins in series.items()
     )
-    alt = f"Reliability diagram, mean confidence → share of right answers (answers). {told}."
+    alt = f"Reliability diagram, mean confidence → share of right answers (answers). {figures}."
     return picture("Reliability", alt, lambda figure: draw_reliability(figure, series), 3.9)
 
 
@@ -139,17 +139,17 @@ def accuracy_picture(series: Mapping[str, Sequence[Group]]) -> Picture:
         axes.grid(axis="x")
         _legend(axes)
 
-    told = "; ".join(
-        f"{Name(title)}: "
+    figures = "; ".join(
+        f"{ForeignText(title)}: "
         + ", ".join(
-            f"{Name(group.name or unnamed)} {percent(group.right.value)} ({interval(group.right)})"
+            f"{ForeignText(group.name or unnamed)} {percent(group.right.value)} ({interval(group.right)})"
             for group in groups
             if group.name in rows
         )
         for title, groups in series.items()
     )
     return picture(
-        "Accuracy by family", f"Share of right answers. {told}.", draw, max(3.9, 1.3 + 0.34 * len(rows))
+        "Accuracy by family", f"Share of right answers. {figures}.", draw, max(3.9, 1.3 + 0.34 * len(rows))
     )
 
 
@@ -170,13 +170,13 @@ def tokens_picture(series: Mapping[str, Sequence[tuple[int, float]]]) -> Picture
         axes.grid()
         _legend(axes)
 
-    told = "; ".join(
-        f"{Name(title)}: {len(points)} replies, {min(points)[0]} to {max(points)[0]} tokens"
+    extents = "; ".join(
+        f"{ForeignText(title)}: {len(points)} replies, {min(points)[0]} to {max(points)[0]} tokens"
         for title, points in series.items()
         if points
     )
     return picture(
-        "Latency against prompt tokens", f"Scatter of latency over prompt tokens. {told}.", draw, 3.2
+        "Latency against prompt tokens", f"Scatter of latency over prompt tokens. {extents}.", draw, 3.2
     )
 
 
@@ -193,11 +193,11 @@ def _legend(axes: Axes, columns: int = 4) -> None:
 
 
 def _percentile(values: Sequence[float], percentile: int) -> str:
-    return seconds(float(np.percentile(values, percentile)))
+    return duration(float(np.percentile(values, percentile)))
 
 
 def _short(text: str) -> str:
-    name = Name(text)
+    name = ForeignText(text)
     return name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}…"
 
 

@@ -2,6 +2,15 @@
 
 from collections.abc import Iterator
 
+from semif.evaluation.report.cells import (
+    ForeignText,
+    duration,
+    foreign_text,
+    interval,
+    part_of_whole,
+    percent,
+    three_decimals,
+)
 from semif.evaluation.report.page import Tile, page
 from semif.evaluation.report.pictures import (
     accuracy_picture,
@@ -12,11 +21,11 @@ from semif.evaluation.report.pictures import (
 from semif.evaluation.report.report_tables import TARGETS, planned_tasks, report_tables, report_title
 from semif.evaluation.report.summary import Summary, is_replied
 from semif.evaluation.report.svg import Picture
-from semif.evaluation.report.tables import Name, Table, interval, name, number, of, percent, seconds
-from semif.evaluation.runs.run_file import Record, Run
+from semif.evaluation.report.table import ReportTable
+from semif.evaluation.runs.run_file import EvaluationRun, Record
 
 
-def report_page(run: Run, summary: Summary) -> str:
+def report_page(run: EvaluationRun, summary: Summary) -> str:
     """The page; see `page`."""
     header = run.header
     return page(
@@ -31,17 +40,17 @@ def report_page(run: Run, summary: Summary) -> str:
     )
 
 
-def _wrong_table(summary: Summary) -> Table:
+def _wrong_table(summary: Summary) -> ReportTable:
     """The tasks answered wrong, the most confident first."""
-    return Table(
+    return ReportTable(
         "Tasks answered wrong",
         ("task", "family", "expected", "chosen", "confidence"),
         tuple(
             (
-                Name(wrong.task),
-                name(wrong.family),
-                Name(wrong.expected),
-                Name(wrong.choice),
+                ForeignText(wrong.task),
+                foreign_text(wrong.family),
+                ForeignText(wrong.expected),
+                ForeignText(wrong.choice),
                 percent(wrong.probability),
             )
             for wrong in summary.wrong
@@ -50,14 +59,14 @@ def _wrong_table(summary: Summary) -> Table:
     )
 
 
-def _lead(run: Run) -> Iterator[str]:
+def _lead(run: EvaluationRun) -> Iterator[str]:
     header = run.header
-    yield f"{TARGETS[header.target.kind]}: {Name(header.target.name)}"
-    yield from (Name(tasks.name) for tasks in header.tasks)
+    yield f"{TARGETS[header.target.kind]}: {ForeignText(header.target.name)}"
+    yield from (ForeignText(tasks.name) for tasks in header.tasks)
     yield f"{header.started:%Y-%m-%d %H:%M} UTC"
 
 
-def _warnings(run: Run, summary: Summary) -> tuple[str, ...]:
+def _warnings(run: EvaluationRun, summary: Summary) -> tuple[str, ...]:
     planned = planned_tasks(run.header)
     if summary.right.whole >= planned:
         return ()
@@ -65,16 +74,18 @@ def _warnings(run: Run, summary: Summary) -> tuple[str, ...]:
 
 
 def _tiles(summary: Summary) -> Iterator[Tile]:
-    yield Tile("right", percent(summary.right.value), f"{interval(summary.right)}, {of(summary.right)}")
+    right = summary.right
+    yield Tile("right", percent(right.value), f"{interval(right)}, {part_of_whole(right)}")
     yield Tile("guessing would get", percent(summary.guessing), "each option equally often")
-    yield Tile("valid answers", percent(summary.answered.value), of(summary.answered))
+    yield Tile("valid answers", percent(summary.answered.value), part_of_whole(summary.answered))
     if (client := summary.client_seconds) is not None:
-        yield Tile("median latency", seconds(client.p50), f"p95 {seconds(client.p95)}, at the client")
-    if (found := summary.calibration) is not None:
-        error = number(found.expected_calibration_error)
+        yield Tile("median latency", duration(client.p50), f"p95 {duration(client.p95)}, at the client")
+    if (calibration := summary.calibration) is not None:
+        error = three_decimals(calibration.expected_calibration_error)
         yield Tile("calibration error", error, "0: as confident as right")
-    if (order := summary.order_sensitivity) is not None:
-        yield Tile("hangs on the order", percent(order.changed.value), f"{of(order.changed)} tasks")
+    if summary.order_sensitivity is not None:
+        changed = summary.order_sensitivity.changed
+        yield Tile("hangs on the order", percent(changed.value), f"{part_of_whole(changed)} tasks")
 
 
 def _pictures(records: tuple[Record, ...], summary: Summary) -> Iterator[Picture]:

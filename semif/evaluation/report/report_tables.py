@@ -5,10 +5,20 @@ from datetime import UTC
 from pathlib import Path
 
 from semif.errors import SemifError
-from semif.evaluation.report.measures import BINS, Spread
-from semif.evaluation.report.summary import Calibration, Group, OrderSensitivity, Summary, TokenMass
-from semif.evaluation.report.tables import Name, Table, count, interval, name, number, of, percent, seconds
-from semif.evaluation.runs.run_file import Asking, Header, Run, read_run
+from semif.evaluation.report.cells import (
+    ForeignText,
+    duration,
+    foreign_text,
+    interval,
+    part_of_whole,
+    percent,
+    three_decimals,
+    whole_number,
+)
+from semif.evaluation.report.measures import BINS, Share, Spread
+from semif.evaluation.report.summary import CalibrationFigures, Group, OrderSensitivity, Summary, TokenMass
+from semif.evaluation.report.table import ReportTable
+from semif.evaluation.runs.run_file import Asking, EvaluationRun, RunHeader, read_run
 
 TARGETS = {
     "endpoint": "SageMaker endpoint",
@@ -18,7 +28,7 @@ TARGETS = {
 }
 
 
-def read_judged_run(path: Path) -> Run:
+def read_judged_run(path: Path) -> EvaluationRun:
     """A run file that holds at least one task as written. Raises as `read_run` does."""
     run = read_run(path)
     if not any(record.order == 0 for record in run.records):
@@ -26,7 +36,7 @@ def read_judged_run(path: Path) -> Run:
     return run
 
 
-def report_tables(header: Header, summary: Summary) -> tuple[Table, ...]:
+def report_tables(header: RunHeader, summary: Summary) -> tuple[ReportTable, ...]:
     """Everything that a report tells, in the order of reading; what no reply told is left out."""
     tables = [_run_table(header, summary), _answers_table(summary)]
     tables += _group_tables(summary)
@@ -42,20 +52,20 @@ def report_tables(header: Header, summary: Summary) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def report_title(header: Header) -> str:
+def report_title(header: RunHeader) -> str:
     """The model where the replies name one; elsewhere who was asked."""
-    return f"Evaluation of {Name(header.pins.model_name or header.target.name)}"
+    return f"Evaluation of {ForeignText(header.pins.model_name or header.target.name)}"
 
 
-def _run_table(header: Header, summary: Summary) -> Table:
+def _run_table(header: RunHeader, summary: Summary) -> ReportTable:
     """Who was asked what, and how."""
     planned = planned_tasks(header)
     stopped = "" if summary.right.whole >= planned else f", of {planned:,}: the run is not complete"
     rows = (*facts(header).items(), ("tasks asked", f"{summary.right.whole:,}{stopped}"))
-    return Table("Run", ("", ""), rows, words=2)
+    return ReportTable("Run", ("", ""), rows, words=2)
 
 
-def planned_tasks(header: Header) -> int:
+def planned_tasks(header: RunHeader) -> int:
     """How many tasks the run is to ask."""
     total = sum(tasks.count for tasks in header.tasks)
     return total if header.asking.limit is None else min(total, header.asking.limit)
@@ -66,10 +76,10 @@ def how_asked(asking: Asking) -> str:
     return f"{asking.concurrency} at a time" if asking.rate is None else f"{asking.rate:g} arrivals a second"
 
 
-def facts(header: Header) -> dict[str, str]:
+def facts(header: RunHeader) -> dict[str, str]:
     """What a run's header tells, by its title; what it does not tell is left out."""
     pins, asking, machine = header.pins, header.asking, header.machine
-    told: dict[str, str | None] = {
+    known: dict[str, str | None] = {
         "asked": header.target.name,
         "as": TARGETS[header.target.kind],
         "model": pins.model_name,
@@ -86,21 +96,21 @@ def facts(header: Header) -> dict[str, str]:
         "semif": f"{machine.semif}, commit {machine.commit}",
     }
     if not asking.orders:
-        del told["orders of the options"]
-    return {title: Name(text) for title, text in told.items() if text}
+        del known["orders of the options"]
+    return {title: ForeignText(text) for title, text in known.items() if text}
 
 
-def _answers_table(summary: Summary) -> Table:
+def _answers_table(summary: Summary) -> ReportTable:
     """Valid and right answers, and what guessing would get."""
     rows = [
-        ("valid answers", of(summary.answered), percent(summary.answered.value), interval(summary.answered)),
-        ("right, of all tasks", of(summary.right), percent(summary.right.value), interval(summary.right)),
+        ("valid answers", *_share_cells(summary.answered)),
+        ("right, of all tasks", *_share_cells(summary.right)),
     ]
     if (valid := summary.right_of_answered) is not None and valid.whole != summary.right.whole:
-        rows.append(("right, of the valid", of(valid), percent(valid.value), interval(valid)))
+        rows.append(("right, of the valid", *_share_cells(valid)))
     rows.append(("guessing would get", "", percent(summary.guessing), ""))
     rows.append(("always the most frequent", "", percent(summary.most_frequent), ""))
-    return Table(
+    return ReportTable(
         "Answers",
         ("", "tasks", "share", "95% interval"),
         tuple(rows),
@@ -109,10 +119,15 @@ def _answers_table(summary: Summary) -> Table:
     )
 
 
-def _group_tables(summary: Summary) -> Iterator[Table]:
+def _share_cells(share: Share) -> tuple[str, str, str]:
+    """Cells under "tasks", "share" and "95% interval"."""
+    return part_of_whole(share), percent(share.value), interval(share)
+
+
+def _group_tables(summary: Summary) -> Iterator[ReportTable]:
     for title, groups in (("family", summary.families), ("kind", summary.kinds)):
         if any(group.name is not None for group in groups):
-            yield Table(
+            yield ReportTable(
                 f"Accuracy by {title}",
                 (title, "valid", "right", "share", "95% interval", "guess"),
                 tuple(map(_group_row, groups)),
@@ -122,22 +137,22 @@ def _group_tables(summary: Summary) -> Iterator[Table]:
 def _group_row(group: Group) -> tuple[str, ...]:
     right = group.right
     figures = (
-        count(group.answered),
-        of(right),
+        whole_number(group.answered),
+        part_of_whole(right),
         percent(right.value),
         interval(right),
         percent(group.guessing),
     )
-    return (name(group.name), *figures)
+    return (foreign_text(group.name), *figures)
 
 
-def _latency_table(summary: Summary) -> Table:
+def _latency_table(summary: Summary) -> ReportTable:
     rows = (
         ("client", summary.client_seconds),
         ("server", summary.server_seconds),
         ("waited to be sent", summary.queue_seconds),
     )
-    return Table(
+    return ReportTable(
         "Latency",
         ("", "replies", "p50", "p90", "p95", "p99", "longest"),
         tuple(_latency_row(title, spread) for title, spread in rows if spread is not None),
@@ -146,89 +161,90 @@ def _latency_table(summary: Summary) -> Table:
     )
 
 
-def _latency_row(title: str, found: Spread) -> tuple[str, ...]:
+def _latency_row(title: str, spread: Spread) -> tuple[str, ...]:
     return (
         title,
-        count(found.count),
-        *map(seconds, (found.p50, found.p90, found.p95, found.p99, found.highest)),
+        whole_number(spread.count),
+        *map(duration, (spread.p50, spread.p90, spread.p95, spread.p99, spread.highest)),
     )
 
 
-def _asking_table(summary: Summary) -> Table:
-    rows = [("requests", count(summary.requests))]
-    rows += [(f"of these {status}", count(times)) for status, times in summary.statuses.items()]
-    rows += [("refusals met", count(summary.refusals)), ("retries", count(summary.retries))]
+def _asking_table(summary: Summary) -> ReportTable:
+    rows = [("requests", whole_number(summary.requests))]
+    rows += [(f"of these {status}", whole_number(times)) for status, times in summary.statuses.items()]
+    rows += [("refusals met", whole_number(summary.refusals)), ("retries", whole_number(summary.retries))]
     rows += [
-        (Name(f"fault {fault.code}{f' ({fault.status})' if fault.status else ''}"), count(fault.count))
+        (
+            ForeignText(f"fault {fault.code}{f' ({fault.status})' if fault.status else ''}"),
+            whole_number(fault.count),
+        )
         for fault in summary.faults
     ]
     if (tokens := summary.input_tokens) is not None:
         rows += [
-            ("prompt tokens of a request, p50", count(tokens.p50)),
-            ("prompt tokens of a request, p95", count(tokens.p95)),
-            ("prompt tokens of all", count(summary.input_tokens_total)),
+            ("prompt tokens of a request, p50", whole_number(tokens.p50)),
+            ("prompt tokens of a request, p95", whole_number(tokens.p95)),
+            ("prompt tokens of all", whole_number(summary.input_tokens_total)),
         ]
         if (cached := summary.cached_tokens_total) is not None:
             portion = cached / summary.input_tokens_total if summary.input_tokens_total else None
-            rows.append(("of all cached", f"{count(cached)} ({percent(portion)})"))
+            rows.append(("of all cached", f"{whole_number(cached)} ({percent(portion)})"))
     if (written := summary.output_tokens) is not None:
         rows += [
-            ("written tokens of an answer, p50", count(written.p50)),
-            ("written tokens of an answer, p95", count(written.p95)),
+            ("written tokens of an answer, p50", whole_number(written.p50)),
+            ("written tokens of an answer, p95", whole_number(written.p95)),
         ]
-    return Table("Requests", ("", ""), tuple(rows))
+    return ReportTable("Requests", ("", ""), tuple(rows))
 
 
-def _calibration_table(found: Calibration) -> Table:
-    return Table(
+def _calibration_table(calibration: CalibrationFigures) -> ReportTable:
+    return ReportTable(
         "Calibration",
         ("", "run", "even guess"),
         (
-            ("expected calibration error", number(found.expected_calibration_error), ""),
-            ("Brier score, 0 to 2", number(found.brier_score), number(found.brier_score_of_guessing)),
-            ("log loss, nats", number(found.log_loss), number(found.log_loss_of_guessing)),
-            ("mean confidence", percent(found.confidence), ""),
-            ("accuracy of the same answers", percent(found.accuracy), ""),
+            ("expected calibration error", three_decimals(calibration.expected_calibration_error), ""),
+            (
+                "Brier score, 0 to 2",
+                three_decimals(calibration.brier_score),
+                three_decimals(calibration.brier_score_of_guessing),
+            ),
+            (
+                "log loss, nats",
+                three_decimals(calibration.log_loss),
+                three_decimals(calibration.log_loss_of_guessing),
+            ),
+            ("mean confidence", percent(calibration.confidence), ""),
+            ("accuracy of the same answers", percent(calibration.accuracy), ""),
         ),
-        note=f"Over {found.count:,} answers with probabilities; lower is better in the first three. The "
-        f"calibration error has {BINS} bins of equal width and is never 0 for few answers. Even guess: the "
-        "same probability for every option.",
+        note=f"Over {calibration.count:,} answers with probabilities; lower is better in the first three. "
+        f"The calibration error has {BINS} bins of equal width and is never 0 for few answers. "
+        "Even guess: the same probability for every option.",
     )
 
 
-def _reliability_table(found: Calibration) -> Table:
-    return Table(
+def _reliability_table(calibration: CalibrationFigures) -> ReportTable:
+    return ReportTable(
         "Reliability",
         ("confidence", "answers", "mean confidence", "right", "95% interval"),
         tuple(
             (
                 f"{one.low:.1f} to {one.high:.1f}",
-                count(one.right.whole),
+                whole_number(one.right.whole),
                 percent(one.confidence),
                 percent(one.right.value),
                 interval(one.right),
             )
-            for one in found.bins
+            for one in calibration.bins
         ),
         note="Confidence is the probability of the choice. Where it can be believed, it equals the share of "
         "right answers.",
     )
 
 
-def _order_table(found: OrderSensitivity) -> Table:
-    rows = [
-        (
-            "choice hangs on the order",
-            of(found.changed),
-            percent(found.changed.value),
-            interval(found.changed),
-        )
-    ]
-    rows += [
-        (f"right in order {order}", of(right), percent(right.value), interval(right))
-        for order, right in found.right
-    ]
-    return Table(
+def _order_table(sensitivity: OrderSensitivity) -> ReportTable:
+    rows = [("choice hangs on the order", *_share_cells(sensitivity.changed))]
+    rows += [(f"right in order {order}", *_share_cells(right)) for order, right in sensitivity.right]
+    return ReportTable(
         "Order of the options",
         ("", "tasks", "share", "95% interval"),
         tuple(rows),
@@ -237,11 +253,11 @@ def _order_table(found: OrderSensitivity) -> Table:
     )
 
 
-def _mass_table(found: TokenMass) -> Table:
-    return Table(
+def _mass_table(mass: TokenMass) -> ReportTable:
+    return ReportTable(
         "Allowed token mass",
         ("answers", "lowest", "p5", "p50"),
-        ((count(found.count), percent(found.lowest), percent(found.p5), percent(found.p50)),),
+        ((whole_number(mass.count), percent(mass.lowest), percent(mass.p5), percent(mass.p50)),),
         words=0,
         note="Share of the model's whole probability that fell on the answer letters: low where the model "
         "would rather have said something else.",

@@ -40,7 +40,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CalibrationFigures:
     """How far the probabilities can be believed; over the answers that have probabilities."""
 
     count: int
@@ -88,7 +88,7 @@ class Wrong:
 
 
 @dataclass(frozen=True)
-class Fault:
+class FaultCount:
     """A reason for no answer: the code and HTTP status, and how many requests ended with it."""
 
     code: str
@@ -114,7 +114,7 @@ class Summary:
     statuses: dict[str, int]
     refusals: int
     retries: int
-    faults: tuple[Fault, ...]
+    faults: tuple[FaultCount, ...]
     client_seconds: Spread | None
     """Of the requests that were replied to, retries and their pauses included; so are the next two."""
     server_seconds: Spread | None
@@ -125,7 +125,7 @@ class Summary:
     """None where no reply told it."""
     output_tokens: Spread | None
     """Where answers are words."""
-    calibration: Calibration | None
+    calibration: CalibrationFigures | None
     order_sensitivity: OrderSensitivity | None
     allowed_token_mass: TokenMass | None
     wrong: tuple[Wrong, ...]
@@ -218,35 +218,35 @@ def _most_frequent(records: Sequence[Record]) -> float:
     return sum(hits) / len(records)
 
 
-def _faults(records: Sequence[Record]) -> tuple[Fault, ...]:
+def _faults(records: Sequence[Record]) -> tuple[FaultCount, ...]:
     counted = Counter((record.error.code, record.error.status) for record in records if record.error)
-    return tuple(Fault(code, status, count) for (code, status), count in counted.most_common())
+    return tuple(FaultCount(code, status, count) for (code, status), count in counted.most_common())
 
 
 def _spread(values: Iterable[float | None]) -> Spread | None:
-    given = [value for value in values if value is not None]
-    return spread(given) if given else None
+    known = [value for value in values if value is not None]
+    return spread(known) if known else None
 
 
-def _calibration(answered: Sequence[Record]) -> Calibration | None:
+def _calibration(answered: Sequence[Record]) -> CalibrationFigures | None:
     judged = [(record, record.probabilities) for record in answered if record.probabilities is not None]
     if not judged:
         return None
     rows = [probabilities for _, probabilities in judged]
     even = [[1 / len(row)] * len(row) for row in rows]
     places = [record.option_ids.index(record.expected) for record, _ in judged]
-    given = np.array([confidence(record) for record, _ in judged], dtype=float)
+    confidences = np.array([confidence(record) for record, _ in judged], dtype=float)
     right = [is_right(record) for record, _ in judged]
-    return Calibration(
+    return CalibrationFigures(
         count=len(judged),
-        confidence=float(given.mean()),
+        confidence=float(confidences.mean()),
         accuracy=float(np.mean(right)),
-        expected_calibration_error=expected_calibration_error(given, right),
+        expected_calibration_error=expected_calibration_error(confidences, right),
         brier_score=brier_score(rows, places),
         brier_score_of_guessing=brier_score(even, places),
         log_loss=log_loss(rows, places),
         log_loss_of_guessing=log_loss(even, places),
-        bins=reliability(given, right),
+        bins=reliability(confidences, right),
     )
 
 
@@ -269,17 +269,17 @@ def _order_sensitivity(records: Sequence[Record]) -> OrderSensitivity | None:
 
 
 def _token_mass(answered: Sequence[Record]) -> TokenMass | None:
-    given = [record.allowed_token_mass for record in answered if record.allowed_token_mass is not None]
-    if not given:
+    masses = [record.allowed_token_mass for record in answered if record.allowed_token_mass is not None]
+    if not masses:
         return None
-    p5, p50 = (float(value) for value in np.percentile(given, (5, 50)))
-    return TokenMass(len(given), min(given), p5, p50)
+    p5, p50 = (float(value) for value in np.percentile(masses, (5, 50)))
+    return TokenMass(len(masses), min(masses), p5, p50)
 
 
 def _wrong(answered: Sequence[Record]) -> tuple[Wrong, ...]:
-    found = [
+    wrong_answers = [
         Wrong(record.task, record.family, record.expected, record.choice, confidence(record))
         for record in answered
         if record.choice is not None and not is_right(record)
     ]
-    return tuple(sorted(found, key=lambda wrong: -(wrong.probability or 0)))
+    return tuple(sorted(wrong_answers, key=lambda wrong: -(wrong.probability or 0)))

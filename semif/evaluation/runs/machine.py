@@ -43,7 +43,7 @@ def _commit() -> str:
     Without git's lock, which `git describe --dirty` takes: where the disk is full it would stay behind.
     """
     try:
-        found = subprocess.run(
+        status = subprocess.run(
             ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
             cwd=project_root(),
             capture_output=True,
@@ -52,5 +52,5 @@ def _commit() -> str:
         )
     except (SemifError, OSError, subprocess.CalledProcessError):
         return "unknown"
-    commit, *others = found.stdout.removeprefix("# branch.oid ").splitlines()
+    commit, *others = status.stdout.removeprefix("# branch.oid ").splitlines()
     return commit[:12] + ("-dirty" if any(not line.startswith("#") for line in others) else "")

@@ -13,10 +13,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
-from semif.evaluation.runs.tasks import Kind
 from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
-from semif_adapter.contract.wire import ModelInfo, WireModel
+from semif_adapter.contract.wire import ModelInfo, QuestionKind, WireModel
 
 TargetKind = Literal["endpoint", "adapter", "system-one", "chat"]
 Status = Literal["answered", "unparsable", "refused", "failed"]
@@ -31,7 +30,7 @@ class TaskFile(WireModel):
     count: int
 
 
-class Target(WireModel):
+class TargetName(WireModel):
     """Who was asked: the kind, and the endpoint's name or the URL."""
 
     kind: TargetKind
@@ -82,13 +81,13 @@ class Asking(WireModel):
     """How many tasks were taken from the beginning; None for all."""
 
 
-class Header(WireModel):
+class RunHeader(WireModel):
     """The first line of a run file."""
 
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
     started: datetime
     tasks: tuple[TaskFile, ...]
-    target: Target
+    target: TargetName
     pins: Pins
     machine: Machine
     asking: Asking
@@ -102,10 +101,10 @@ class AnswerFault(WireModel):
     message: str | None = None
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
+_Fraction = Annotated[float, Field(ge=0, le=1)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Count = Annotated[int, Field(ge=0)]
 
 
 class Record(WireModel):
@@ -113,31 +112,31 @@ class Record(WireModel):
 
     task: str
     family: str | None
-    kind: Kind | None
+    kind: QuestionKind | None
     group: str | None
-    order: Count
+    order: _Count
     """0 as written, others are permutations of the options."""
     option_ids: Annotated[tuple[str, ...], Field(min_length=1)]
     """In the order asked, as are `probabilities` and `option_logits`."""
     expected: str
     status: Status
     choice: str | None = None
-    probabilities: tuple[Share, ...] | None = None
-    option_logits: tuple[Number, ...] | None = None
-    allowed_token_mass: Share | None = None
-    input_tokens: Count | None = None
-    cached_tokens: Count | None = None
+    probabilities: tuple[_Fraction, ...] | None = None
+    option_logits: tuple[_Number, ...] | None = None
+    allowed_token_mass: _Fraction | None = None
+    input_tokens: _Count | None = None
+    cached_tokens: _Count | None = None
     asked: datetime
     """When its first attempt began; at a rate, when it was planned to."""
-    client_seconds: Seconds
+    client_seconds: _Seconds
     """From `asked` to the end, retries and their pauses included."""
-    output_tokens: Count | None = None
+    output_tokens: _Count | None = None
     """What was written, where an answer is words."""
-    server_seconds: Seconds | None = None
-    queue_seconds: Seconds | None = None
+    server_seconds: _Seconds | None = None
+    queue_seconds: _Seconds | None = None
     """At a rate: how long after its planned arrival it was sent, because every connection was taken."""
     attempts: int = 1
-    refusals: Count = 0
+    refusals: _Count = 0
     """How many attempts were answered with overload or throttling."""
     error: AnswerFault | None = None
     raw: JsonValue = None
@@ -159,15 +158,15 @@ class Record(WireModel):
 
 
 @dataclass(frozen=True)
-class Run:
+class EvaluationRun:
     """A run file, read."""
 
     path: Path
-    header: Header
+    header: RunHeader
     records: tuple[Record, ...]
 
 
-def header_line(header: Header) -> str:
+def header_line(header: RunHeader) -> str:
     """The first line of a run file, with its end."""
     return header.model_dump_json(by_alias=True) + "\n"
 
@@ -177,7 +176,7 @@ def record_line(record: Record) -> str:
     return record.model_dump_json(exclude_defaults=True) + "\n"
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> EvaluationRun:
     """A run file without its last line, if that was cut off.
 
     Raises SemifError where it cannot be read or is none, ProblemsError with the lines that are wrong.
@@ -185,7 +184,7 @@ def read_run(path: Path) -> Run:
     content = read_whole(path)
     first, *lines = content.split(b"\n")[:-1] or [b""]
     try:
-        header = Header.model_validate_json(first)
+        header = RunHeader.model_validate_json(first)
     except ValidationError as error:
         raise SemifError(f"{path} is no run file of this version: line 1: {_first(error)}") from None
     records: list[Record] = []
@@ -203,7 +202,7 @@ def read_run(path: Path) -> Run:
         records.append(record)
     if problems:
         raise ProblemsError(path, problems, told=MAX_TOLD)
-    return Run(path, header, tuple(records))
+    return EvaluationRun(path, header, tuple(records))
 
 
 def keep_runs(runs: Sequence[Path], *outputs: Path | None) -> None:
@@ -215,8 +214,8 @@ def keep_runs(runs: Sequence[Path], *outputs: Path | None) -> None:
 
 def _first(error: ValidationError) -> str:
     """The first problem, without the value: a reply may hold anything."""
-    found = error.errors(include_url=False, include_input=False)[0]
-    if found["type"] == "extra_forbidden":
+    details = error.errors(include_url=False, include_input=False)[0]
+    if details["type"] == "extra_forbidden":
         return "it has a key that no run file has"
-    message = found["msg"].removeprefix("Value error, ")
-    return f"{'.'.join(map(str, found['loc'])) or 'it'}: {message[0].lower()}{message[1:]}"
+    message = details["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(map(str, details['loc'])) or 'it'}: {message[0].lower()}{message[1:]}"

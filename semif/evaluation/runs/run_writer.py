@@ -7,7 +7,14 @@ from io import FileIO
 from pathlib import Path
 
 from semif.errors import ProblemsError, SemifError, shown
-from semif.evaluation.runs.run_file import Header, Record, Run, header_line, read_run, record_line
+from semif.evaluation.runs.run_file import (
+    EvaluationRun,
+    Record,
+    RunHeader,
+    header_line,
+    read_run,
+    record_line,
+)
 from semif.project.whole_files import cannot_write, make_folder_of
 
 _BEGINNING = len('{"schema":')
@@ -29,7 +36,7 @@ class RunWriter:
 
 
 @contextmanager
-def open_run(path: Path, header: Header) -> Iterator[RunWriter]:
+def open_run(path: Path, header: RunHeader) -> Iterator[RunWriter]:
     """The run file at `path`: a new one with `header`, or the one that is there, to go on with.
 
     A last line that was cut off is taken away. Raises SemifError where another process writes it or it is no
@@ -68,18 +75,18 @@ def _write(path: Path, file: FileIO, line: str) -> None:
         raise cannot_write(path, error) from error
 
 
-def _check_same(run: Run, header: Header) -> None:
+def _check_same(run: EvaluationRun, header: RunHeader) -> None:
     earlier = _identity(run.header)
-    told = [
+    problems = [
         f"{name} was {_shown(earlier[name])} and is {_shown(value)} now; give another file, or ask as before"
         for name, value in _identity(header).items()
         if value != earlier[name]
     ]
-    if told:
-        raise ProblemsError(run.path, told)
+    if problems:
+        raise ProblemsError(run.path, problems)
 
 
-def _identity(header: Header) -> dict[str, object]:
+def _identity(header: RunHeader) -> dict[str, object]:
     """What makes two runs the same one; file names, machine and start may be others."""
     pins, model = header.pins, header.pins.model
     return {

@@ -10,7 +10,7 @@ from semif_adapter.forms.decisions import to_questions
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
 
 
-class Part(BaseModel):
+class PromptPiece(BaseModel):
     """A piece of the prompt: its text, and how many tokens that makes."""
 
     name: str
@@ -24,7 +24,7 @@ class PromptView(BaseModel):
     readout: Readout
     version: str
     sha256: str
-    parts: tuple[Part, ...]
+    parts: tuple[PromptPiece, ...]
     answers: tuple[str, ...]
     """What is scored behind the prompt for each option: its letter, or its words."""
 
@@ -43,7 +43,7 @@ def prompt_view(body: bytes, engine: ScoringEngine, settings: Settings) -> Promp
         readout=written.readout,
         version=prompt.version,
         sha256=prompt.sha256,
-        parts=tuple(Part(name=name, text=text, tokens=tokens) for name, text, tokens in prompt.parts),
+        parts=tuple(PromptPiece(name=name, text=text, tokens=tokens) for name, text, tokens in prompt.parts),
         answers=_answers(written),
     )
 

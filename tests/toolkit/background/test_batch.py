@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from semif.aws.clients import Aws
 from semif.background.request_file import RequestLine
+from semif.background.transform.file_transform import NAME_DIGITS
 from semif.background.transform.jobs import job_pattern, job_request, jobs_of
 from semif.background.transform.parts import LINES_PER_PART, MAX_PARTS, PART_BYTES, cut
-from semif.background.transform.work import WORK_DIGITS
 from semif.cli import main
 from semif.deployment.stages import deploy_endpoint, destroy
 from semif.environment.environment import Environment, load_environment, read_environment
@@ -116,7 +116,7 @@ def test_jobs_of_an_environment_whose_name_goes_on_are_others(account: Recorded)
     account.tell(account.aws.sagemaker, "list_transform_jobs", {"TransformJobSummaries": summaries})
     assert [job.name for job in jobs_of(account.aws, "semif-dev")] == [names[0], names[2]]
     assert [job.attempt for job in jobs_of(account.aws, "semif-dev", WORK)] == [2, 1]
-    longest = f"semif-{'n' * 40}-{'0' * WORK_DIGITS}-999"
+    longest = f"semif-{'n' * 40}-{'0' * NAME_DIGITS}-999"
     assert len(longest) <= 63
     assert job_pattern(f"semif-{'n' * 40}").fullmatch(longest)
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from semif.aws.clients import Aws
 from semif.aws.s3 import S3Uri
-from semif.background import records
+from semif.background import line_records
 from semif.background.queue.endpoint_queue import Accepted, EndpointQueue, UnknownError
-from semif.background.queue.state import State, open_state
+from semif.background.queue.submission_state import SubmissionState, open_state
 from semif.background.request_file import RequestFile
 from semif.cli import main
 from semif.client.errors import RequestRefusedError
@@ -98,13 +98,13 @@ def test_every_line_is_found_where_it_is(lines: list[str], end: str, ended: bool
                     assert json.loads(file.body(line)) in (written, {"decision": written})
 
 
-def state_of(path: Path, **other: str) -> State:
+def state_of(path: Path, **other: str) -> SubmissionState:
     facts = {"file_sha256": "f" * 64, "endpoint": "e", "account": "0", "region": "r"} | other
     return open_state(path, numbers=range(1, 10), **facts)
 
 
 NUMBERS = st.integers(1, 3)
-ACTS: st.SearchStrategy[Callable[[State], None]] = st.one_of(
+ACTS: st.SearchStrategy[Callable[[SubmissionState], None]] = st.one_of(
     st.builds(lambda number: lambda state: state.sending([(number, 1)]), NUMBERS),
     st.builds(
         lambda number: (
@@ -115,13 +115,13 @@ ACTS: st.SearchStrategy[Callable[[State], None]] = st.one_of(
     st.builds(
         lambda number: lambda state: state.send_again(number, 2) if number in state.sent else None, NUMBERS
     ),
-    st.builds(lambda number: lambda state: state.end([records.invalid(number, "ü\u2028\n")]), NUMBERS),
+    st.builds(lambda number: lambda state: state.end([line_records.invalid(number, "ü\u2028\n")]), NUMBERS),
 )
 
 
 @given(st.lists(ACTS, max_size=12), st.floats(0, 1))
 def test_a_state_that_was_torn_anywhere_says_what_was_written_whole(
-    acts: list[Callable[[State], None]], share: float
+    acts: list[Callable[[SubmissionState], None]], share: float
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
@@ -138,7 +138,7 @@ def test_a_state_that_was_torn_anywhere_says_what_was_written_whole(
         with state_of(path) as again:
             assert again.header.job == job
             assert (again.sent, again.attempts, again.ended) == (sent, attempts, ended)
-            again.end([records.invalid(9, "last")])
+            again.end([line_records.invalid(9, "last")])
             assert [record["line"] for record in again.results(again.ended)] == list(again.ended)
 
 
@@ -162,7 +162,7 @@ def test_a_state_is_for_one_command_and_one_submission(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "state"
-    long = records.invalid(2, "x" * 100_000)
+    long = line_records.invalid(2, "x" * 100_000)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with state_of(path) as state:
         state.sending([(1, 1)])
@@ -251,17 +251,17 @@ def test_what_sagemaker_may_answer(
 
 def test_a_failure_is_the_containers_word_where_it_gave_one() -> None:
     error = {"error": {"code": "c", "message": "m", "path": "p"}, "retryable": True}
-    assert records.of_failure(3, json.dumps(error).encode()) == (
+    assert line_records.of_failure(3, json.dumps(error).encode()) == (
         {"line": 3, "status": "failed", "error": error["error"]},
         True,
     )
-    told, again = records.of_failure(3, b"<html>\n gone " + b"x" * 9_999)
+    told, again = line_records.of_failure(3, b"<html>\n gone " + b"x" * 9_999)
     assert (again, told["error"]["message"][:16], len(told["error"]["message"])) == (
         False,
         "<html> gone xxxx",
         500,
     )
-    assert records.of_answer(3, b"")["error"]["message"] == "the reply is not JSON: an empty reply"
+    assert line_records.of_answer(3, b"")["error"]["message"] == "the reply is not JSON: an empty reply"
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_each_mode_has_its_command(arguments: list[str], problem: str) -> None:
 
 
 def test_halves_of_characters_are_kept_as_question_marks(tmp_path: Path) -> None:
-    record = records.of_answer(1, b'{"said": "\\ud800!"}')
+    record = line_records.of_answer(1, b'{"said": "\\ud800!"}')
     with state_of(tmp_path / "state") as state:
         state.end([record])
-        assert records.write_records(state.results([1]), tmp_path / "out") == {"answered": 1}
+        assert line_records.write_records(state.results([1]), tmp_path / "out") == {"answered": 1}
     assert json.loads((tmp_path / "out").read_bytes())["reply"] == {"said": "?!"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from semif.calibration.calibrate import calibrate
 from semif.calibration.fit import FOLDS, MIN_TASKS, fit_temperature, folds
-from semif.calibration.run_logits import LabelledLogits, read_answers
+from semif.calibration.labelled_logits import LabelledLogits, read_answers
 from semif.cli import main
 from semif.errors import SemifError
 from semif.evaluation.report.measures import log_loss

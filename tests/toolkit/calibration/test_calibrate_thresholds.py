@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from semif.calibration.grouped_mean import grouped_mean
 from semif.calibration.thresholds import (
-    Judged,
-    UnreachableError,
+    JudgedAnswer,
+    NoThresholdError,
     all_right_for,
     for_cost,
     for_coverage,
@@ -30,11 +30,13 @@ from tests.support.calibration_runs import MODEL, drawn, labelled
 from tests.support.calibrations import calibration, write_calibration
 from tests.support.synthetic_runs import header, record, unanswered, write_run
 
-TEN = [Judged(probability, right, str(probability)) for probability, right in [
+TEN = [JudgedAnswer(probability, right, str(probability)) for probability, right in [
     (0.98, True), (0.93, True), (0.90, True), (0.85, False), (0.80, True),
     (0.70, True), (0.60, False), (0.55, False), (0.45, True), (0.40, False),
 ]]  # fmt: skip
-SURE = [Judged(0.95, True, f"s{n}") for n in range(100)] + [Judged(0.6, n < 10, f"u{n}") for n in range(20)]
+SURE = [JudgedAnswer(0.95, True, f"s{n}") for n in range(100)] + [
+    JudgedAnswer(0.6, n < 10, f"u{n}") for n in range(20)
+]
 
 
 def test_a_point_counts_what_is_accepted_and_right() -> None:
@@ -52,7 +54,7 @@ def test_a_precision_is_reached_by_the_lower_end_of_its_interval() -> None:
 
 
 def test_a_precision_out_of_reach_is_told_with_the_best_and_what_it_would_take() -> None:
-    with pytest.raises(UnreachableError, match=r"at least 73 accepted answers, all right") as raised:
+    with pytest.raises(NoThresholdError, match=r"at least 73 accepted answers, all right") as raised:
         for_precision(operating_points(TEN), 0.95)
     assert raised.value.best.threshold == 0.86
     assert "accepts 3 of 10" in str(raised.value)
@@ -79,15 +81,15 @@ def test_a_cost_weighs_errors_against_handing_over() -> None:
     assert for_cost(points, 2.0).threshold == 0.61
     assert for_cost(points, 5.0).threshold == 0.86
     assert mean_cost(TEN, 0.61, 2.0).value == pytest.approx((4 + 2.0) / 10)
-    wrong = [Judged(0.9, False, str(n)) for n in range(5)]
-    with pytest.raises(UnreachableError, match="no threshold is cheaper than handing everything over"):
+    wrong = [JudgedAnswer(0.9, False, str(n)) for n in range(5)]
+    with pytest.raises(NoThresholdError, match="no threshold is cheaper than handing everything over"):
         for_cost(operating_points(wrong), 2.0)
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 1), st.booleans()), min_size=1, max_size=40), st.floats(0.01, 1))
 @settings(max_examples=20)
 def test_a_higher_threshold_never_accepts_more(pairs: list[tuple[float, bool]], wanted: float) -> None:
-    points = operating_points([Judged(value, right, "g") for value, right in pairs])
+    points = operating_points([JudgedAnswer(value, right, "g") for value, right in pairs])
     accepted = [point.coverage.part for point in points]
     assert accepted == sorted(accepted, reverse=True)
     assert all(point.errors <= earlier.errors for earlier, point in pairwise(points))

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from semif.cli.answer_bars import BAR_CELLS, bar, show_answer
 from semif.client.errors import UnknownReplyError
-from semif.client.reply import Answer
+from semif.client.reply import WireAnswer
 from semif_adapter.contract.wire import AppliedCalibration, DecisionResponse
 from tests.support.calibration_runs import labelled
 
@@ -36,7 +36,7 @@ def test_a_calibrated_answer_says_so() -> None:
     for calibration, told in ((None, "text readout, "), (applied, "text readout, temperature 3.325, ")):
         result = reply.result.model_copy(update={"calibration": calibration})
         console = Console(record=True, file=io.StringIO(), width=200)
-        show_answer(console, request, Answer((result,), None, b""))
+        show_answer(console, request, WireAnswer((result,), None, b""))
         assert told in console.export_text()
 
 
@@ -45,7 +45,7 @@ def test_answers_to_another_request_are_not_shown_under_this_one() -> None:
     other = DecisionResponse.model_validate_json(json.dumps(labelled("b", [1.0, 0.0], 0).raw)).result
     for results in ((), (other,), (other, other)):
         with pytest.raises(UnknownReplyError, match="the reply answers another request"):
-            show_answer(Console(file=io.StringIO()), request, Answer(results, None, b""))
+            show_answer(Console(file=io.StringIO()), request, WireAnswer(results, None, b""))
 
 
 def test_nothing_that_is_shown_steers_the_terminal() -> None:
@@ -53,7 +53,7 @@ def test_nothing_that_is_shown_steers_the_terminal() -> None:
     result = DecisionResponse.model_validate_json(json.dumps(labelled("a", [1.0, 0.0], 0).raw)).result
     changed = result.model_copy(update={"id": "\x1b[31ma", "option_ids": ("\x1b[31mx", "\u202ey")})
     file = io.StringIO()
-    show_answer(Console(file=file, width=200), request, Answer((changed,), None, b""))
+    show_answer(Console(file=file, width=200), request, WireAnswer((changed,), None, b""))
     shown = file.getvalue()
     assert "two lines" in shown
     assert all(letter.isprintable() for letter in shown.replace("\n", ""))

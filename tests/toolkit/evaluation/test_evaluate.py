@@ -22,11 +22,11 @@ from semif.client.retry import Retry
 from semif.client.url_transport import UrlTransport
 from semif.evaluation.asking.asked_server import AskedTarget
 from semif.evaluation.asking.evaluation import evaluate as run
-from semif.evaluation.asking.forms import Form
+from semif.evaluation.asking.forms import RequestForm
 from semif.evaluation.asking.forms.chat import ChatForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
-from semif.evaluation.runs.run_file import Asking, Record, Target, read_run
-from semif.evaluation.runs.tasks import read_task_sets
+from semif.evaluation.runs.labelled_tasks import read_task_sets
+from semif.evaluation.runs.run_file import Asking, Record, TargetName, read_run
 from semif.project.root import project_root
 from tests.support.running import running
 from tests.support.serving import SEMIF
@@ -207,7 +207,7 @@ NEVER_WAIT = Retry(max_attempts=3, base_seconds=0)
 
 
 def asked(
-    script: Script, tasks: Path, output: Path, how: Asking | None = None, form: Form | None = None
+    script: Script, tasks: Path, output: Path, how: Asking | None = None, form: RequestForm | None = None
 ) -> tuple[Record, ...]:
     """The records of a run against a stand-in that answers at once, or is asked again at once."""
     (read,) = read_task_sets([tasks])
@@ -215,7 +215,9 @@ def asked(
         form = form or SystemOneForm()
         path = "/v1/systemone" if isinstance(form, SystemOneForm) else "/v1/chat/completions"
         transport = UrlTransport(server.url, path=path)
-        target = AskedTarget(Target(kind="system-one", name="a stand-in"), form, transport, retry=NEVER_WAIT)
+        target = AskedTarget(
+            TargetName(kind="system-one", name="a stand-in"), form, transport, retry=NEVER_WAIT
+        )
         with closing(target):
             run(target, [read], how or Asking(), output, lambda _, __: None)
     return read_run(output).records
@@ -312,7 +314,7 @@ def test_a_run_without_a_valid_answer_fails(tmp_path: Path) -> None:
 
 def test_an_arrival_is_counted_from_when_it_was_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One connection and a server slower than the arrivals: each waits longer, and its latency says so."""
-    monkeypatch.setattr("semif.evaluation.asking.callers.MAX_IN_FLIGHT", 1)
+    monkeypatch.setattr("semif.evaluation.asking.concurrency.MAX_IN_FLIGHT", 1)
     slow = Event()
 
     def script(number: int, path: str, document: Any) -> tuple[int, bytes]:

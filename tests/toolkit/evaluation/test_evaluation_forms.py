@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semif.evaluation.asking.forms import Form, Reading
+from semif.evaluation.asking.forms import ReplyContent, RequestForm
 from semif.evaluation.asking.forms.chat import ChatForm, named_option
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.labelled_tasks import LabelledTask
+from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Record
-from semif.evaluation.runs.tasks import Kind, Task
-from semif_adapter.contract.wire import Option
+from semif_adapter.contract.wire import Option, QuestionKind
 
 OPTIONS = (
     Option(id="track_order", description="Where is it?"),
@@ -25,10 +25,12 @@ OPTIONS = (
 )
 
 
-def job(kind: Kind = "choice", *names: str) -> Job:
+def ordered(kind: QuestionKind = "choice", *names: str) -> OrderedTask:
     options = tuple(Option(id=name) for name in names) or OPTIONS
-    task = Task("t", None, kind, None, "My parcel is late.", "What is wanted?", options, options[0].id)
-    return Job(task, 0, options)
+    task = LabelledTask(
+        "t", None, kind, None, "My parcel is late.", "What is wanted?", options, options[0].id
+    )
+    return OrderedTask(task, 0, options)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +72,10 @@ def test_no_words_are_an_answer_that_do_not_name_it(text: str) -> None:
 
 def test_many_options_are_numbered() -> None:
     names = [f"queue-{number}" for number in range(1, 28)]
-    asked = json.loads(ChatForm().body(job("choice", *names)))
+    asked = json.loads(ChatForm().body(ordered("choice", *names)))
     assert "27. queue-27" in asked["messages"][0]["content"]
     assert "Answer with one number only." in asked["messages"][0]["content"]
-    options = job("choice", *names).options
+    options = ordered("choice", *names).options
     found = [named_option(text, options) for text in ("27", "3) queue-3", "28")]
     assert found == ["queue-27", "queue-3", None]
 
@@ -88,13 +90,13 @@ def test_a_chats_words_tokens_and_times_are_read() -> None:
         usage={"prompt_tokens": 40, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 30}},
         timings={"prompt_ms": 120.0, "predicted_ms": 30},
     )
-    found = ChatForm().read(job(), reply)
-    assert found == Reading(
+    found = ChatForm().read(ordered(), reply)
+    assert found == ReplyContent(
         choice="track_order", input_tokens=40, cached_tokens=30, output_tokens=2, server_seconds=0.15
     )
     assert ChatForm().pins(reply).model_name == "m"
-    assert ChatForm().read(job(), chat_reply("I cannot tell")).status == "unparsable"
-    assert ChatForm().read(job(), chat_reply(None)).status == "unparsable"
+    assert ChatForm().read(ordered(), chat_reply("I cannot tell")).status == "unparsable"
+    assert ChatForm().read(ordered(), chat_reply(None)).status == "unparsable"
 
 
 def system_one_reply(answer: object, **more: Any) -> bytes:
@@ -104,15 +106,15 @@ def system_one_reply(answer: object, **more: Any) -> bytes:
 @pytest.mark.parametrize(
     ("asked", "answer", "choice", "probabilities"),
     [
-        (job("noul", "false", "true"), {"type": "noul", "noul": 0.75}, "true", (0.25, 0.75)),
+        (ordered("noul", "false", "true"), {"type": "noul", "noul": 0.75}, "true", (0.25, 0.75)),
         (
-            job("choice", "b", "a"),
+            ordered("choice", "b", "a"),
             {"type": "choice", "choice": "a", "probabilities": {"a": 0.75, "b": 0.25}},
             "a",
             (0.25, 0.75),
         ),
         (
-            job("score", "0", "1", "2"),
+            ordered("score", "0", "1", "2"),
             {"type": "score", "score": 1.0, "probabilities": {"0": 0.25, "1": 0.5, "2": 0.25}},
             "1",
             (0.25, 0.5, 0.25),
@@ -120,7 +122,7 @@ def system_one_reply(answer: object, **more: Any) -> bytes:
     ],
 )
 def test_system_ones_answers_are_read_in_the_order_asked(
-    asked: Job, answer: object, choice: str, probabilities: tuple[float, ...]
+    asked: OrderedTask, answer: object, choice: str, probabilities: tuple[float, ...]
 ) -> None:
     found = SystemOneForm().read(
         asked, system_one_reply(answer, usage={"input_tokens": 7, "output_tokens": 0})
@@ -129,8 +131,8 @@ def test_system_ones_answers_are_read_in_the_order_asked(
 
 
 def test_system_one_is_asked_in_the_order_of_the_job() -> None:
-    asked = job()
-    turned = Job(asked.task, 1, asked.options[::-1])
+    asked = ordered()
+    turned = OrderedTask(asked.task, 1, asked.options[::-1])
     (question,) = json.loads(SystemOneForm().body(turned))["questions"].values()
     assert list(question["criteria"]) == ["other", "refund", "track_order"]
 
@@ -141,7 +143,7 @@ def test_system_one_is_asked_in_the_order_of_the_job() -> None:
 )
 def test_numbers_that_are_no_probabilities_are_no_answer(numbers: list[Any]) -> None:
     answer = {"type": "choice", "choice": "a", "probabilities": dict(zip("abc", numbers, strict=False))}
-    found = SystemOneForm().read(job("choice", "a", "b"), system_one_reply(answer))
+    found = SystemOneForm().read(ordered("choice", "a", "b"), system_one_reply(answer))
     assert found.status == "failed"
     assert found.error is not None
     assert found.error.code == "invalid_answer"
@@ -161,9 +163,9 @@ anything = st.recursive(
 
 @pytest.mark.parametrize("form", [DecisionForm(), SystemOneForm(), ChatForm()])
 @given(anything | st.just({"choices": [{"message": {"content": ["no", "text"]}}]}))
-def test_no_reply_stops_a_run(form: Form, document: Any) -> None:
+def test_no_reply_stops_a_run(form: RequestForm, document: Any) -> None:
     reply = json.dumps(document).encode()
-    assert form.read(job(), reply).status in ("failed", "unparsable")
+    assert form.read(ordered(), reply).status in ("failed", "unparsable")
     form.pins(reply)
 
 
@@ -197,12 +199,12 @@ def test_odd_figures_beside_an_answer_are_left_out(more: dict[str, Any], mass: A
         (SystemOneForm(), system_one_reply(answer, **more)),
         (ChatForm(), chat_reply("A", **more)),
     ):
-        record = recorded(form.read(job(), reply))
+        record = recorded(form.read(ordered(), reply))
         assert (record.status, record.choice) == ("answered", "track_order")
         assert Record.model_validate_json(record.model_dump_json()) == record
 
 
-def recorded(reading: Reading) -> Record:
+def recorded(content: ReplyContent) -> Record:
     return Record(
         task="t",
         family=None,
@@ -213,12 +215,12 @@ def recorded(reading: Reading) -> Record:
         expected="refund",
         asked=datetime.now(UTC),
         client_seconds=0.0,
-        **vars(reading),
+        **vars(content),
     )
 
 
 @pytest.mark.parametrize("form", [DecisionForm(), SystemOneForm(), ChatForm()])
 @pytest.mark.parametrize("reply", [b"", b"\xff", b"<html>", b"[" * 100_000, b"[]"])
-def test_no_bytes_stop_a_run(form: Form, reply: bytes) -> None:
-    assert form.read(job(), reply).status == "failed"
+def test_no_bytes_stop_a_run(form: RequestForm, reply: bytes) -> None:
+    assert form.read(ordered(), reply).status == "failed"
     form.pins(reply)

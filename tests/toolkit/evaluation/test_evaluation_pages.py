@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from semif.cli import main
-from semif.evaluation.runs.run_file import Pins, Target
+from semif.evaluation.runs.run_file import Pins, TargetName
 from tests.support.browser import looking
 from tests.support.synthetic_runs import answers, header, record, unanswered, write_run
 
@@ -46,7 +46,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     faults = [unanswered(name, "failed", name, family=name) for name in ATTEMPTS]
     told = header(
         12,
-        target=Target(kind="adapter", name=ATTEMPTS[1]),
+        target=TargetName(kind="adapter", name=ATTEMPTS[1]),
         pins=Pins(model_name=ATTEMPTS[0], image=ATTEMPTS[2]),
     )
     foreign = write_run(folder / "foreign.jsonl", names + faults, told=told)

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from semif.cli import main
 from semif.errors import SemifError
 from semif.evaluation import extra
+from semif.evaluation.report.cells import MAX_TEXT, ForeignText
 from semif.evaluation.report.summary import Summary, summarise
-from semif.evaluation.report.tables import MAX_NAME, Name, Table, markdown
+from semif.evaluation.report.table import ReportTable, markdown
 from semif.evaluation.runs.run_file import Asking, Record
 from tests.support.synthetic_runs import answers, header, record, unanswered, write_run
 
@@ -227,10 +228,10 @@ def test_foreign_text_stays_text_in_markdown_and_on_the_console(tmp_path: Path) 
 
 @given(st.text(max_size=300))
 def test_a_name_is_one_printable_line(text: str) -> None:
-    found = Name(text)
+    found = ForeignText(text)
     assert found.isprintable()
-    assert len(found) <= MAX_NAME
-    cell = markdown([Table("t", ("a", "b"), ((found, "1"),))]).splitlines()[4]
+    assert len(found) <= MAX_TEXT
+    cell = markdown([ReportTable("t", ("a", "b"), ((found, "1"),))]).splitlines()[4]
     assert len([bar for place, bar in enumerate(cell) if bar == "|" and cell[place - 1] != "\\"]) == 3
 
 

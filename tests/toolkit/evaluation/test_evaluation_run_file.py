@@ -10,21 +10,21 @@ from semif.errors import ProblemsError, SemifError
 from semif.evaluation.runs.run_file import (
     AnswerFault,
     Asking,
-    Header,
     Machine,
     Pins,
     Record,
-    Target,
+    RunHeader,
+    TargetName,
     TaskFile,
     read_run,
 )
 from semif.evaluation.runs.run_writer import open_run
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
-HEADER = Header(
+HEADER = RunHeader(
     started=NOW,
     tasks=(TaskFile(name="tasks.jsonl", sha256="0" * 64, count=3),),
-    target=Target(kind="adapter", name="http://127.0.0.1:8080"),
+    target=TargetName(kind="adapter", name="http://127.0.0.1:8080"),
     pins=Pins(model_name="embedded"),
     machine=Machine(cpu="a", cpus=2, load_average=(0.0, 0.0, 0.0), system="s", python="3", semif="0"),
     asking=Asking(),
@@ -103,7 +103,7 @@ def test_any_cut_leaves_a_file_that_goes_on(tmp_path: Path) -> None:
     ("changed", "named"),
     [
         ({"tasks": (TaskFile(name="tasks.jsonl", sha256="1" * 64, count=3),)}, "tasks,"),
-        ({"target": Target(kind="chat", name="http://127.0.0.1:8080")}, "target"),
+        ({"target": TargetName(kind="chat", name="http://127.0.0.1:8080")}, "target"),
         ({"pins": Pins(model_name="another")}, "model"),
         ({"pins": Pins(model_name="embedded", prompt_version="chat-text-state-first-2")}, "prompt"),
         ({"pins": Pins(model_name="embedded", calibration="c" * 64)}, "calibration,"),

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semif.errors import ProblemsError, SemifError
-from semif.evaluation.runs.orders import jobs
-from semif.evaluation.runs.tasks import Task, read_task_sets, read_tasks
+from semif.evaluation.runs.labelled_tasks import LabelledTask, read_task_sets, read_tasks
+from semif.evaluation.runs.option_orders import ordered_tasks
 from semif.project.root import project_root
 from semif_adapter.contract.wire import Option
 from semif_adapter.forms.systemone.parse import parse_system_one
@@ -230,9 +230,9 @@ def test_a_published_question_reaches_the_engine_as_it_was_written(
     assert mapped(task.system_one()) == wanted
 
 
-def listed(count: int, kind: Any = None) -> Task:
+def listed(count: int, kind: Any = None) -> LabelledTask:
     options = tuple(Option(id=str(number)) for number in range(count))
-    return Task("t", None, kind, None, "s", "q", options, "0")
+    return LabelledTask("t", None, kind, None, "s", "q", options, "0")
 
 
 @given(st.integers(2, 7), st.integers(0, 30), st.integers())
@@ -240,15 +240,16 @@ def test_further_orders_are_other_permutations_and_always_the_same(
     count: int, orders: int, seed: int
 ) -> None:
     task = listed(count)
-    asked = jobs([task], orders, seed, only_choices=False)
+    asked = ordered_tasks([task], orders, seed, only_choices=False)
     assert asked[0].options == task.options
-    assert [job.order for job in asked] == list(range(len(asked)))
-    assert len(asked) == len({job.option_ids for job in asked}) == 1 + min(orders, math.factorial(count) - 1)
-    assert all(sorted(job.option_ids) == sorted(asked[0].option_ids) for job in asked)
-    assert asked == jobs([task], orders, seed, only_choices=False)
+    assert [ordered.order for ordered in asked] == list(range(len(asked)))
+    different = {ordered.option_ids for ordered in asked}
+    assert len(asked) == len(different) == 1 + min(orders, math.factorial(count) - 1)
+    assert all(sorted(ordered.option_ids) == sorted(asked[0].option_ids) for ordered in asked)
+    assert asked == ordered_tasks([task], orders, seed, only_choices=False)
 
 
 def test_orders_come_round_by_round_and_scales_keep_theirs() -> None:
     tasks = [listed(3), listed(4, "score")]
-    assert [job.order for job in jobs(tasks, 1, 0, only_choices=False)] == [0, 0, 1, 1]
-    assert [job.order for job in jobs(tasks, 1, 0, only_choices=True)] == [0, 0, 1]
+    assert [ordered.order for ordered in ordered_tasks(tasks, 1, 0, only_choices=False)] == [0, 0, 1, 1]
+    assert [ordered.order for ordered in ordered_tasks(tasks, 1, 0, only_choices=True)] == [0, 0, 1]

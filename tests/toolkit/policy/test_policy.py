@@ -8,7 +8,17 @@ from pydantic import ValidationError
 
 from semif.client.results import DecisionResult
 from semif.errors import ProblemsError, SemifError
-from semif.policy import Answer, Condition, Fallback, Outcome, Policy, Rule, Veto, load_policy, write_policy
+from semif.policy import (
+    Condition,
+    EndpointAnswer,
+    Fallback,
+    Outcome,
+    Policy,
+    Rule,
+    Veto,
+    load_policy,
+    write_policy,
+)
 from semif.policy.conditions import Unjudged
 from tests.support.policies import OPTIONS, answer, policy
 
@@ -110,8 +120,8 @@ def test_what_passes(made: Policy, result: DecisionResult[str], shortfalls: list
 
 def test_an_outcome_names_what_the_numbers_come_from() -> None:
     plain, calibrated = (policy().judge({}, answer([0.9, 0.1, 0.0], mass=mass)) for mass in (None, 0.5))
-    assert isinstance(plain.answers[0], Answer)
-    assert isinstance(calibrated.answers[0], Answer)
+    assert isinstance(plain.answers[0], EndpointAnswer)
+    assert isinstance(calibrated.answers[0], EndpointAnswer)
     assert (plain.answers[0].calibration_sha256, calibrated.answers[0].calibration_sha256) == (None, "1" * 64)
     assert (plain.answers[0].model, plain.decision) == ("made-up", "case-1")
 

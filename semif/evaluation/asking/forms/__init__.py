@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import AnswerFault, Pins, Status
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReplyContent:
     """What a reply says, in the terms of a `Record`, which documents the fields."""
 
     status: Status = "answered"
@@ -23,18 +23,18 @@ class Reading:
     error: AnswerFault | None = None
 
 
-class Form(Protocol):
+class RequestForm(Protocol):
     """A form of request."""
 
     only_choices: bool
     """Whether the options of a choice alone can be put in another order."""
 
-    def body(self, job: Job) -> bytes:
+    def body(self, ordered: OrderedTask) -> bytes:
         """The request."""
         ...
 
-    def read(self, job: Job, reply: bytes) -> Reading:
-        """What the reply to `body(job)` says; a reply that is none has the status failed."""
+    def read(self, ordered: OrderedTask, reply: bytes) -> ReplyContent:
+        """What the reply to `body(ordered)` says; a reply that is none has the status failed."""
         ...
 
     def pins(self, reply: bytes) -> Pins:
@@ -42,6 +42,6 @@ class Form(Protocol):
         ...
 
 
-def no_answer(why: str) -> Reading:
+def no_answer(why: str) -> ReplyContent:
     """For a reply with status 200 that holds no valid answer."""
-    return Reading(status="failed", error=AnswerFault(code="invalid_answer", message=why))
+    return ReplyContent(status="failed", error=AnswerFault(code="invalid_answer", message=why))

@@ -6,9 +6,9 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
-from semif.evaluation.asking.forms import Reading, no_answer
+from semif.evaluation.asking.forms import ReplyContent, no_answer
 from semif.evaluation.asking.forms.fields import count_of, model_name, object_of, read_reply, seconds_of
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Pins
 from semif_adapter.contract.question import content_text
 from semif_adapter.contract.wire import Option
@@ -27,25 +27,25 @@ class ChatForm:
     def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
         self._max_tokens = max_tokens
 
-    def body(self, job: Job) -> bytes:
+    def body(self, ordered: OrderedTask) -> bytes:
         """A chat of one message."""
         request = {
-            "messages": [{"role": "user", "content": _message(job)}],
+            "messages": [{"role": "user", "content": _message(ordered)}],
             "temperature": 0,
             "max_tokens": self._max_tokens,
         }
         return json.dumps(request).encode()
 
-    def read(self, job: Job, reply: bytes) -> Reading:
+    def read(self, ordered: OrderedTask, reply: bytes) -> ReplyContent:
         """The option that the words name."""
         try:
             document = read_reply(reply)
             text = document["choices"][0]["message"].get("content") or ""
-            choice = named_option(text, job.options)
+            choice = named_option(text, ordered.options)
         except (ValueError, LookupError, TypeError, AttributeError):
             return no_answer("the reply holds no chat completion")
         usage, timings = object_of(document.get("usage")), object_of(document.get("timings"))
-        return Reading(
+        return ReplyContent(
             status="answered" if choice is not None else "unparsable",
             choice=choice,
             input_tokens=count_of(usage.get("prompt_tokens")),
@@ -63,16 +63,24 @@ def _labels(count: int) -> Sequence[str]:
     return string.ascii_uppercase[:count] if count <= 26 else [str(number + 1) for number in range(count)]
 
 
-def _message(job: Job) -> str:
-    labels = _labels(len(job.options))
-    asked = job.task.decision(job.options)
+def _message(ordered: OrderedTask) -> str:
+    labels = _labels(len(ordered.options))
+    asked = ordered.task.decision(ordered.options)
     lines = [
         f"{label}. {option['id']}" + (f": {option['description']}" if "description" in option else "")
         for label, option in zip(labels, asked["options"], strict=True)
     ]
     what = "letter" if labels[0] == "A" else "number"
     return "\n".join(
-        [content_text(job.task.state), "", job.task.question, "", *lines, "", f"Answer with one {what} only."]
+        [
+            content_text(ordered.task.state),
+            "",
+            ordered.task.question,
+            "",
+            *lines,
+            "",
+            f"Answer with one {what} only.",
+        ]
     )
 
 
@@ -85,9 +93,9 @@ def named_option(text: str, options: Sequence[Option]) -> str | None:
     labels = dict(zip(_labels(len(options)), options, strict=True))
     if (option := labels.get(words.strip("()"))) is not None:
         return option.id
-    if found := _LABELLED.fullmatch(words):
-        option = labels.get(found[1])
-        return option.id if option is not None and _says(found[2], option) else None
+    if labelled := _LABELLED.fullmatch(words):
+        option = labels.get(labelled[1])
+        return option.id if option is not None and _says(labelled[2], option) else None
     said = [option.id for option in options if _says(words, option)]
     return said[0] if len(said) == 1 else None
 

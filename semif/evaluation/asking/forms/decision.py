@@ -5,9 +5,9 @@ import json
 from semif.client.errors import UnknownReplyError
 from semif.client.reply import read_answer
 from semif.client.results import best_option
-from semif.evaluation.asking.forms import Reading, no_answer
+from semif.evaluation.asking.forms import ReplyContent, no_answer
 from semif.evaluation.asking.forms.fields import count_of, seconds_of, share_of
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Pins
 
 
@@ -16,11 +16,11 @@ class DecisionForm:
 
     only_choices = False
 
-    def body(self, job: Job) -> bytes:
+    def body(self, ordered: OrderedTask) -> bytes:
         """`{"decision": ...}`."""
-        return json.dumps({"decision": job.task.decision(job.options)}).encode()
+        return json.dumps({"decision": ordered.task.decision(ordered.options)}).encode()
 
-    def read(self, job: Job, reply: bytes) -> Reading:
+    def read(self, ordered: OrderedTask, reply: bytes) -> ReplyContent:
         """The adapter's result."""
         try:
             (result,) = read_answer(reply).results
@@ -28,9 +28,9 @@ class DecisionForm:
             return no_answer(error.message)
         except ValueError:
             return no_answer("the reply is not that of one decision")
-        if result.option_ids != job.option_ids:
+        if result.option_ids != ordered.option_ids:
             return no_answer("the reply has other options")
-        return Reading(
+        return ReplyContent(
             choice=result.option_ids[best_option(result.probabilities)],
             probabilities=result.probabilities,
             option_logits=result.option_logits,

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from semif.client.results import best_option
-from semif.evaluation.asking.forms import Reading, no_answer
+from semif.evaluation.asking.forms import ReplyContent, no_answer
 from semif.evaluation.asking.forms.fields import (
     count_of,
     model_name,
@@ -14,7 +14,7 @@ from semif.evaluation.asking.forms.fields import (
     seconds_of,
     share_of,
 )
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Pins
 from semif_adapter.forms.systemone.questions import FALSE, TRUE
 
@@ -27,25 +27,27 @@ class SystemOneForm:
 
     only_choices = True
 
-    def body(self, job: Job) -> bytes:
+    def body(self, ordered: OrderedTask) -> bytes:
         """State and question."""
-        question = job.task.system_one(job.options)
-        return json.dumps({"model": MODEL, "state": job.task.state, "questions": {"task": question}}).encode()
+        question = ordered.task.system_one(ordered.options)
+        return json.dumps(
+            {"model": MODEL, "state": ordered.task.state, "questions": {"task": question}}
+        ).encode()
 
-    def read(self, job: Job, reply: bytes) -> Reading:
+    def read(self, ordered: OrderedTask, reply: bytes) -> ReplyContent:
         """The answer's probabilities, in the order asked."""
         try:
             document = read_reply(reply)
             answer = document["answers"]["task"]
-            probabilities = tuple(_probabilities(answer)[name] for name in job.option_ids)
+            probabilities = tuple(_probabilities(answer)[name] for name in ordered.option_ids)
         except (ValueError, LookupError, TypeError, AttributeError):
             return no_answer("the reply holds no answer of System One to this question")
-        if problem := problem_of(probabilities, len(job.options)):
+        if problem := problem_of(probabilities, len(ordered.options)):
             return no_answer(problem)
         probabilities = tuple(map(float, probabilities))
         usage, timing = object_of(document.get("usage")), object_of(document.get("x_timing"))
-        return Reading(
-            choice=job.option_ids[best_option(probabilities)],
+        return ReplyContent(
+            choice=ordered.option_ids[best_option(probabilities)],
             probabilities=probabilities,
             allowed_token_mass=share_of(answer.get("x_allowed_token_mass")),
             input_tokens=count_of(usage.get("input_tokens")),

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
 from semif.project.whole_files import read_whole
@@ -22,8 +22,8 @@ from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
 from semif_adapter.contract.question import Content, content_text
 from semif_adapter.contract.request_problems import path_text, refuse, type_name
 from semif_adapter.contract.strict_json import read_json
-from semif_adapter.contract.wire import MAX_BODY_BYTES, Decision, DecisionRequest, Option
-from semif_adapter.forms.invocations import parse_decisions
+from semif_adapter.contract.wire import MAX_BODY_BYTES, Decision, Option, QuestionKind
+from semif_adapter.forms.invocations import parse_decision
 from semif_adapter.forms.systemone.parse import parse_system_one
 from semif_adapter.forms.systemone.questions import CHOICE_TEXT, FALSE, NOUL_TEXT, SCORE_TEXT, TRUE
 from semif_adapter.forms.systemone.types import (
@@ -35,8 +35,7 @@ from semif_adapter.forms.systemone.types import (
     SystemOneInvocation,
 )
 
-Kind = Literal["choice", "noul", "score"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 
 _LABEL_KEYS = ("expected", "family", "kind", "group")
 _SIDES = {"yes": TRUE, "no": FALSE}
@@ -48,7 +47,7 @@ _SHOWN_KEYS = {
 
 
 @dataclass(frozen=True)
-class Task:
+class LabelledTask:
     """One decision and the id of its right option, which is one of `options`.
 
     A `noul` has the options "true" and "false", a `score` the levels "0", "1" and so on.
@@ -56,7 +55,7 @@ class Task:
 
     id: str
     family: str | None
-    kind: Kind | None
+    kind: QuestionKind | None
     group: str | None
     state: Content
     question: str
@@ -83,8 +82,8 @@ class Task:
         texts = {option.id: option.description for option in options or self.options}
         match self.kind:
             case "noul":
-                told = any(texts.values())
-                criteria: Any = {"true": texts[TRUE], "false": texts[FALSE]} if told else None
+                described = any(texts.values())
+                criteria: Any = {"true": texts[TRUE], "false": texts[FALSE]} if described else None
             case "score":
                 criteria = [texts[str(level)] or str(level) for level in range(len(texts))]
             case _:
@@ -98,10 +97,10 @@ class TaskSet:
 
     path: Path
     sha256: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[LabelledTask, ...]
 
 
-def read_tasks(path: Path) -> tuple[Task, ...]:
+def read_tasks(path: Path) -> tuple[LabelledTask, ...]:
     """The tasks of a file, in its order. Raises as `read_task_set` does."""
     return read_task_set(path).tasks
 
@@ -112,7 +111,7 @@ def read_task_set(path: Path) -> TaskSet:
     Raises SemifError where the file cannot be read or holds no task, ProblemsError with all that is wrong.
     """
     content = read_whole(path)
-    tasks: list[Task] = []
+    tasks: list[LabelledTask] = []
     problems: list[str] = []
     lines: dict[str, int] = {}
     for number, line in enumerate(content.split(b"\n"), 1):
@@ -148,44 +147,44 @@ def read_task_sets(paths: Sequence[Path]) -> tuple[TaskSet, ...]:
     return sets
 
 
-def _read_line(line: bytes, number: int) -> Task:
+def _read_line(line: bytes, number: int) -> LabelledTask:
     """Raises InvalidRequestError with what is wrong."""
     if len(line) > MAX_BODY_BYTES:  # no endpoint takes a longer request
         raise _wrong_line(f"has {len(line)} bytes, allowed are {MAX_BODY_BYTES}")
-    row = read_json(line, _is_ours)
+    row = read_json(line, _is_ours, one_line=True)
     if not isinstance(row, dict):
         raise _wrong_line(f"must be an object, got {type_name(row)}")
     row.setdefault("id", f"line-{number}")
     return _published(row) if isinstance(row.get("question"), dict) else _plain(row)
 
 
-def _plain(row: dict[str, Any]) -> Task:
+def _plain(row: dict[str, Any]) -> LabelledTask:
     inner = {key: value for key, value in row.items() if key not in _LABEL_KEYS}
-    request = parse_decisions({"decision": inner}, "decision", max_decisions=1)
-    assert isinstance(request, DecisionRequest)
-    return _task(row, row.get("kind"), request.decision, row.get("expected"))
+    return _task(row, row.get("kind"), parse_decision(inner), row.get("expected"))
 
 
-def _published(row: dict[str, Any]) -> Task:
+def _published(row: dict[str, Any]) -> LabelledTask:
     body = {"questions": {"q": row["question"]}} | ({"state": row["state"]} if "state" in row else {})
     request = parse_system_one(body, SystemOneInvocation, max_questions=1)
     (question,) = request.questions.values()
     texts = _descriptions(question)
     order = _order(row.get("labels"), list(texts))
-    decision = {
-        "id": row["id"],
-        "state": request.state,
-        "question": _words(question.instructions) or _NO_INSTRUCTIONS[question.type],
-        "options": [{"id": name} | ({"description": texts[name]} if texts[name] else {}) for name in order],
-    }
-    parsed = parse_decisions({"decision": decision}, "decision", max_decisions=1)
-    assert isinstance(parsed, DecisionRequest)
+    decision = parse_decision(
+        {
+            "id": row["id"],
+            "state": request.state,
+            "question": _words(question.instructions) or _NO_INSTRUCTIONS[question.type],
+            "options": [
+                {"id": name} | ({"description": texts[name]} if texts[name] else {}) for name in order
+            ],
+        }
+    )
     expected = row.get("expected")
     if isinstance(question, NoulQuestion) and isinstance(expected, str):
         expected = _SIDES.get(expected, expected)
     elif isinstance(question, ScoreQuestion) and type(expected) is int:
         expected = str(expected)
-    return _task(row, question.type, parsed.decision, expected)
+    return _task(row, question.type, decision, expected)
 
 
 def _descriptions(question: AnyQuestion) -> dict[str, str]:
@@ -208,23 +207,23 @@ def _order(labels: object, names: list[str]) -> list[str]:
     """The names in the order of `labels`, which has each of them once; as they stand where there are none."""
     if labels is None:
         return names
-    given = labels if isinstance(labels, list) and all(isinstance(label, str) for label in labels) else []
+    ordered = labels if isinstance(labels, list) and all(isinstance(label, str) for label in labels) else []
     if set(names) == set(_SIDES.values()):
-        given = [_SIDES.get(label, label) for label in given]
-    if sorted(given) != sorted(names):
+        ordered = [_SIDES.get(label, label) for label in ordered]
+    if sorted(ordered) != sorted(names):
         message = "must be the names of the question's answers, each once"
         raise InvalidRequestError(message, problems=[Problem(("labels",), message, "labels")])
-    return given
+    return ordered
 
 
-def _task(row: dict[str, Any], kind: object, decision: Decision, expected: object) -> Task:
+def _task(row: dict[str, Any], kind: object, decision: Decision, expected: object) -> LabelledTask:
     """The task of a line whose decision is right. Raises InvalidRequestError for labels that do not fit."""
     problems = list(_label_problems(row, kind, [option.id for option in decision.options], expected))
     refuse(row, problems, _is_ours)
-    return Task(
+    return LabelledTask(
         id=decision.id,
         family=row.get("family"),
-        kind=cast("Kind | None", kind),
+        kind=cast("QuestionKind | None", kind),
         group=row.get("group"),
         state=decision.state,
         question=decision.question,
@@ -264,9 +263,6 @@ def _wordings(error: InvalidRequestError) -> Iterator[str]:
     """What is wrong with a line, place by place, as the file's own keys have it."""
     for problem in error.problems:
         location = problem.location
-        if location[:1] == ("decision",):
-            location = location[1:]
-        elif location[:2] == ("questions", "#0"):
+        if location[:2] == ("questions", "#0"):
             location = ("question", *location[2:])
-        message = problem.message.replace("see line 1 column", "see column").replace("decision.", "")
-        yield f"{path_text(location) or 'it'} {message}"
+        yield f"{path_text(location) or 'it'} {problem.message}"

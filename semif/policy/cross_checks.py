@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from semif.errors import shown
 from semif.policy.reach import contradiction, covers
-from semif.policy.rules import PERSON, Fallback, Rule, Veto, When, told
+from semif.policy.rules import PERSON, Fallback, Rule, Veto, When, condition_text
 
-Place = tuple[str | int, ...]
-Found = Iterator[tuple[Place, str]]
-M = TypeVar("M", bound=BaseModel)
+_KeyPath = tuple[str | int, ...]
+_Problems = Iterator[tuple[_KeyPath, str]]
+_Part = TypeVar("_Part", Rule, Veto, Fallback)
 
 
 @dataclass(frozen=True)
-class Parts:
+class _ValidParts:
     """A policy's parts that are right by themselves, at their positions."""
 
     options: tuple[str, ...]
@@ -25,20 +25,20 @@ class Parts:
     fallback: Fallback | None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> "Parts":
+    def of(cls, content: Mapping[str, Any]) -> "_ValidParts":
         """Those of what a file or a caller gave; what is wrong by itself is told by its type."""
-        thresholds = given.get("thresholds")
+        thresholds = content.get("thresholds")
         return cls(
             options=tuple(thresholds) if isinstance(thresholds, Mapping) else (),
-            rules=_valid(Rule, given.get("rules", ())),
-            vetoes=_valid(Veto, given.get("vetoes", ())),
-            fallback=_valid(Fallback, [given.get("fallback", Fallback())]).get(0),
+            rules=_valid(Rule, content.get("rules", ())),
+            vetoes=_valid(Veto, content.get("vetoes", ())),
+            fallback=_valid(Fallback, [content.get("fallback", Fallback())]).get(0),
         )
 
 
-def problems_together(given: Mapping[str, Any]) -> Found:
+def problems_together(content: Mapping[str, Any]) -> _Problems:
     """Place and wording of each, also where a key alone is wrong already."""
-    parts = Parts.of(given)
+    parts = _ValidParts.of(content)
     if PERSON in parts.options:
         yield (
             ("thresholds", PERSON),
@@ -50,12 +50,15 @@ def problems_together(given: Mapping[str, Any]) -> Found:
     for key, rules in (("rules", parts.rules), ("vetoes", parts.vetoes)):
         for position, rule in rules.items():
             if (pair := contradiction(rule.when)) is not None:
-                yield (key, position, "when"), f"{told(pair[0])} and {told(pair[1])} never hold together"
+                yield (
+                    (key, position, "when"),
+                    f"{condition_text(pair[0])} and {condition_text(pair[1])} never hold together",
+                )
     yield from _order_problems(parts)
     yield from _veto_problems(parts)
 
 
-def _name_problems(parts: Parts) -> Found:
+def _name_problems(parts: _ValidParts) -> _Problems:
     seen: set[str] = set()
     for key, rules in (("rules", parts.rules), ("vetoes", parts.vetoes)):
         for position, rule in rules.items():
@@ -68,14 +71,14 @@ def _name_problems(parts: Parts) -> Found:
             yield ("fallback", "endpoints", position), f"{endpoint!r} is named twice, it is asked once"
 
 
-def _option_problems(parts: Parts) -> Found:
+def _option_problems(parts: _ValidParts) -> _Problems:
     for place, option, *other in _options_named(parts):
         known = dict.fromkeys((*parts.options, *other))
         if option not in known:
             yield place, f"{shown(option)} is no option with a threshold, known are {', '.join(known)}"
 
 
-def _options_named(parts: Parts) -> Iterator[tuple[Place, str] | tuple[Place, str, str]]:
+def _options_named(parts: _ValidParts) -> Iterator[tuple[_KeyPath, str] | tuple[_KeyPath, str, str]]:
     for position, rule in parts.rules.items():
         yield ("rules", position, "then"), rule.then, PERSON
     for position, veto in parts.vetoes.items():
@@ -85,7 +88,7 @@ def _options_named(parts: Parts) -> Iterator[tuple[Place, str] | tuple[Place, st
         yield ("fallback", "then"), parts.fallback.then, PERSON
 
 
-def _order_problems(parts: Parts) -> Found:
+def _order_problems(parts: _ValidParts) -> _Problems:
     """Rules that an earlier one always forestalls."""
     for key, rules in (("rules", parts.rules), ("vetoes", parts.vetoes)):
         before: list[Rule | Veto] = []
@@ -105,7 +108,7 @@ def _forestalls(first: Rule | Veto, second: Rule | Veto) -> bool:
     return covers(first.when, second.when)
 
 
-def _veto_problems(parts: Parts) -> Found:
+def _veto_problems(parts: _ValidParts) -> _Problems:
     """Options that are given only where a veto forbids them."""
     for position, rule in parts.rules.items():
         yield from _always_vetoed(parts, ("rules", position, "then"), rule.then, rule.when)
@@ -118,17 +121,17 @@ def _veto_problems(parts: Parts) -> Found:
         yield from _always_vetoed(parts, ("fallback", "then"), parts.fallback.then, ())
 
 
-def _always_vetoed(parts: Parts, place: Place, option: str, when: Sequence[When]) -> Found:
+def _always_vetoed(parts: _ValidParts, place: _KeyPath, option: str, when: Sequence[When]) -> _Problems:
     for veto in parts.vetoes.values():
         if veto.option == option and covers(veto.when, when):
             yield place, f"{option!r} can never be the outcome here: the veto {veto.name!r} forbids it"
             return
 
 
-def _valid(model: type[M], given: object) -> dict[int, M]:
+def _valid(model: type[_Part], entries: object) -> dict[int, _Part]:
     """The entries that are right, by position."""
-    right: dict[int, M] = {}
-    for position, entry in enumerate(given if isinstance(given, list | tuple) else ()):
+    right: dict[int, _Part] = {}
+    for position, entry in enumerate(entries if isinstance(entries, list | tuple) else ()):
         try:
             right[position] = model.model_validate(entry)
         except ValidationError:

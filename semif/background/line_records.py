@@ -31,11 +31,11 @@ def of_failure(line: int, content: bytes) -> tuple[dict[str, Any], bool]:
     `content` is the container's error where the container gave one.
     """
     try:
-        told = ErrorBody.model_validate_json(content)
+        body = ErrorBody.model_validate_json(content)
     except ValidationError:
         return failed(line, _one_line(content)), False
-    error = told.error.model_dump(mode="json", exclude_none=True)
-    return {"line": line, "status": FAILED, "error": error}, told.retryable
+    error = body.error.model_dump(mode="json", exclude_none=True)
+    return {"line": line, "status": FAILED, "error": error}, body.retryable
 
 
 def failed(line: int, message: str) -> dict[str, Any]:

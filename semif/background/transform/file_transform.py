@@ -12,30 +12,30 @@ from functools import cached_property
 from semif.aws.clients import aws_errors
 from semif.aws.stacks import require_stack
 from semif.background.request_file import RequestFile, RequestLine
-from semif.background.transform.jobs import Job, find_job, job_request, jobs_of, start_job
-from semif.background.transform.parts import Part, cut
+from semif.background.transform.jobs import TransformJob, find_job, job_request, jobs_of, start_job
+from semif.background.transform.parts import FilePart, cut
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.sagemaker.bucket_folders import ANSWERS, LINES
 from semif.target.target import Target
 
-WORK_DIGITS = 12
-"""Of a work's name, in hexadecimal."""
+NAME_DIGITS = 12
+"""Of a transform's name, in hexadecimal."""
 WRAPPING_BYTES = len(b'{"decision": }')
 """What a lone decision gets around it."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """How far it was at one moment."""
+class TransformProgress:
+    """How far a file was at one moment."""
 
-    job: Job
+    job: TransformJob
     answered: int
     """Lines in parts that are answered."""
     total: int
 
 
-class Work:
+class FileTransform:
     """The lines of one file, asked of the Model of one environment. Raises SemifError throughout."""
 
     def __init__(self, target: Target, file: RequestFile) -> None:
@@ -48,7 +48,7 @@ class Work:
         self.bucket, self.model = stack.output("BucketName"), stack.output("ModelName")
         # Another image, archive or setting makes a new Model; the same ones give the same answers.
         digest = hashlib.sha256(f"{self.model}\n{file.sha256}".encode()).hexdigest()
-        self.name = digest[:WORK_DIGITS]
+        self.name = digest[:NAME_DIGITS]
         self.parts = cut([line for line in file.lines if problem_of(line, environment) is None])
 
     @cached_property
@@ -56,8 +56,8 @@ class Work:
         """Lines to ask."""
         return sum(len(part.lines) for part in self.parts)
 
-    def newest_job(self) -> Job | None:
-        """The last job for this work, whoever started it."""
+    def newest_job(self) -> TransformJob | None:
+        """The last job for this file and Model, whoever started it."""
         return next(jobs_of(self.target.aws, self.target.environment.endpoint_name, self.name), None)
 
     def answers(self) -> dict[str, str]:
@@ -67,18 +67,18 @@ class Work:
             pages = self.target.aws.s3.get_paginator("list_objects_v2").paginate(
                 Bucket=self.bucket, Prefix=f"{ANSWERS}/{self._job_prefix}"
             )
-            keys = [found["Key"] for page in pages for found in page.get("Contents", [])]
-        found = {key.rpartition("/")[2].removesuffix(".out"): key for key in keys if key.endswith(".out")}
-        return {part.name: found[part.name] for part in self.parts if part.name in found}
+            keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
+        key_of = {key.rpartition("/")[2].removesuffix(".out"): key for key in keys if key.endswith(".out")}
+        return {part.name: key_of[part.name] for part in self.parts if part.name in key_of}
 
-    def missing(self) -> list[Part]:
+    def missing(self) -> list[FilePart]:
         """The parts that have no answers."""
         answered = self.answers()
         return [part for part in self.parts if part.name not in answered]
 
     def start(
-        self, parts: Sequence[Part], *, attempt: int, instances: int, on_upload: Callable[[int], None]
-    ) -> Job:
+        self, parts: Sequence[FilePart], *, attempt: int, instances: int, on_upload: Callable[[int], None]
+    ) -> TransformJob:
         """Upload `parts` and start a job for them. `on_upload` is told how many lines are there so far.
 
         Instances beyond the parts would idle: one object goes to one instance.
@@ -103,13 +103,13 @@ class Work:
         start_job(self.target.aws, request)
         return find_job(self.target.aws, name)
 
-    def follow(self, job: Job) -> Iterator[Look]:
-        """Look at a job until it is over; the last look is at its end."""
+    def follow(self, job: TransformJob) -> Iterator[TransformProgress]:
+        """How far it is, again and again until the job is over; the last time at its end."""
         while True:
             job = find_job(self.target.aws, job.name)
             answered = self.answers() if job.started or not job.is_going else {}
             lines = sum(len(part.lines) for part in self.parts if part.name in answered)
-            yield Look(job, lines, self.total)
+            yield TransformProgress(job, lines, self.total)
             if not job.is_going:
                 return
             time.sleep(self.target.poll_seconds)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from semif.errors import SemifError
 from semif.evaluation.report.measures import Floats
-from semif.evaluation.runs.run_file import Record, Run, read_run
+from semif.evaluation.runs.run_file import EvaluationRun, Record, read_run
 from semif_adapter.contract.wire import DecisionResponse, QuestionKind, Readout, Result
 
 AS_WRITTEN = 0
@@ -54,7 +54,7 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
     if not answered:
         raise SemifError(f"no task of {', '.join(map(str, paths))} was answered; look at the run's report")
     first = answered[0][2]
-    found = LabelledAnswers(
+    labelled = LabelledAnswers(
         model_sha256=first.model.sha256,
         readout=first.readout,
         data_sha256=tuple(sorted({file.sha256 for run, _ in asked for file in run.header.tasks})),
@@ -68,7 +68,7 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
         earlier = seen.setdefault((tasks, record.task, result.prompt_version), run.path)
         if earlier is not run.path:
             raise SemifError(f"{run.path} and {earlier} answer the same tasks with one prompt; give one")
-        found.prompts.setdefault(result.prompt_version, []).append(
+        labelled.prompts.setdefault(result.prompt_version, []).append(
             LabelledLogits(
                 group=f"{tasks} {record.group or record.task}",
                 kind=record.kind,
@@ -76,21 +76,21 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
                 expected=record.option_ids.index(record.expected),
             )
         )
-    return found
+    return labelled
 
 
-def read_asked(paths: Sequence[Path]) -> list[tuple[Run, Record]]:
+def read_asked(paths: Sequence[Path]) -> list[tuple[EvaluationRun, Record]]:
     """What run files tell of each task as written. Raises SemifError for a file that is no run."""
     runs = [read_run(path) for path in paths]
     return [(run, record) for run in runs for record in run.records if record.order == AS_WRITTEN]
 
 
-def task_files(run: Run) -> str:
+def task_files(run: EvaluationRun) -> str:
     """What tells the tasks of a run from those of another, which may have the same ids."""
     return ",".join(sorted(file.sha256 for file in run.header.tasks))
 
 
-def adapter_result(run: Run, record: Record) -> Result:
+def adapter_result(run: EvaluationRun, record: Record) -> Result:
     """The adapter's own reply, which tells the model, the prompt and the readout."""
     try:
         return DecisionResponse.model_validate_json(json.dumps(record.raw)).result
@@ -98,21 +98,21 @@ def adapter_result(run: Run, record: Record) -> Result:
         raise _without_logits(run) from None
 
 
-def option_logits(run: Run, record: Record) -> Floats:
+def option_logits(run: EvaluationRun, record: Record) -> Floats:
     """What the softmax takes, shape (options,), in the order of the record's `option_ids`."""
     if record.option_logits is None:
         raise _without_logits(run)
     return np.array(record.option_logits)
 
 
-def _without_logits(run: Run) -> SemifError:
+def _without_logits(run: EvaluationRun) -> SemifError:
     return SemifError(
         f"{run.path} holds answers without option logits (asked was a target of kind "
         f"{run.header.target.kind}); run `semif evaluate run` on an adapter or an endpoint"
     )
 
 
-def _check_same(run: Run, result: Result, first: Result) -> None:
+def _check_same(run: EvaluationRun, result: Result, first: Result) -> None:
     if result.model.sha256 != first.model.sha256:
         raise SemifError(
             f"{run.path} holds answers of the model with SHA-256 {result.model.sha256}, others are of "

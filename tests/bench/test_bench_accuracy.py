@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.accuracy.__main__ import ask, averaged, questions_of
+from bench.accuracy.asking import ask, averaged, questions_of
 from semif_adapter.contract.wire import Layout
 from semif_adapter.engine.engine import Engine
 

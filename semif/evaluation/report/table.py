@@ -1,6 +1,6 @@
 """Tables, as data: built once, shown on a console, in Markdown and on a page.
 
-A cell that a task, a server or a file has named is a `Name`: foreign text, which stays text everywhere.
+A cell that a task, a server or a file has named is a `ForeignText`, and stays text everywhere.
 """
 
 import re
@@ -9,31 +9,14 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console
-from rich.table import Table as RichTable
+from rich.table import Table
 from rich.text import Text
 
-from semif.errors import printable
-from semif.evaluation.report.measures import Share
-
-MAX_NAME = 200
-"""Longest name that is shown, in characters: an image's or a model's whole pin is shorter."""
-NONE = "-"
-"""For a figure that there is none of."""
-
-
-class Name(str):
-    """Foreign text: printable, on one line, not longer than `MAX_NAME`."""
-
-    __slots__ = ()
-
-    def __new__(cls, text: str) -> "Name":
-        """Anything that is not printable becomes a replacement character."""
-        plain = printable(text)
-        return super().__new__(cls, plain if len(plain) <= MAX_NAME else f"{plain[: MAX_NAME - 1]}…")
+from semif.evaluation.report.cells import ForeignText
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """`rows` of cells under `columns`; the columns after the first `words` ones hold figures."""
 
     title: str
@@ -43,11 +26,11 @@ class Table:
     note: str = ""
 
 
-def print_tables(console: Console, tables: Sequence[Table]) -> None:
+def print_tables(console: Console, tables: Sequence[ReportTable]) -> None:
     """On a terminal; foreign text is neither markup nor a control sequence."""
     for table in tables:
         headed = any(table.columns)
-        shown = RichTable(
+        shown = Table(
             title=table.title,
             title_justify="left",
             title_style="bold",
@@ -64,12 +47,12 @@ def print_tables(console: Console, tables: Sequence[Table]) -> None:
             console.print()
 
 
-def markdown(tables: Sequence[Table]) -> str:
+def markdown(tables: Sequence[ReportTable]) -> str:
     """GitHub's Markdown, a heading of the second level for each table."""
     return "\n".join(_markdown(table) for table in tables)
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: ReportTable) -> str:
     dashes = ("---" if place < table.words else "---:" for place in range(len(table.columns)))
     lines = [f"## {table.title}", "", _line(table.columns), _line(tuple(dashes))]
     lines += (_line(tuple(map(_markdown_cell, row))) for row in table.rows)
@@ -84,47 +67,10 @@ def _line(cells: Sequence[str]) -> str:
 
 def _markdown_cell(cell: str) -> str:
     """Foreign text as a code span: nothing in it is a link, a tag or a mention."""
-    if not isinstance(cell, Name):
+    if not isinstance(cell, ForeignText):
         return cell
     longest = max(map(len, re.findall("`+", cell)), default=0)
     fence = "`" * (longest + 1)
     room = " " if longest else ""
     escaped = cell.replace("|", r"\|")  # GitHub takes the backslash away, inside a table's code as well
     return f"{fence}{room}{escaped}{room}{fence}"
-
-
-def percent(value: float | None) -> str:
-    """0.475 as 47.5%."""
-    return NONE if value is None else f"{value:.1%}"
-
-
-def interval(found: Share) -> str:
-    """The 95 % interval, in percent."""
-    return f"{100 * found.low:.1f} to {100 * found.high:.1f}%"
-
-
-def of(found: Share) -> str:
-    """57 of 120."""
-    return f"{found.part:,} of {found.whole:,}"
-
-
-def seconds(value: float | None) -> str:
-    """A time with three figures that say something."""
-    if value is None:
-        return NONE
-    return f"{value * 1000:.3g} ms" if value < 0.0995 else f"{value:.3f} s"
-
-
-def number(value: float | None) -> str:
-    """Three decimals."""
-    return NONE if value is None else f"{value:.3f}"
-
-
-def count(value: float | None) -> str:
-    """A whole number."""
-    return NONE if value is None else f"{value:,.0f}"
-
-
-def name(text: str | None) -> str:
-    """Foreign text, or the sign that there is none."""
-    return Name(text) if text else NONE

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semif.calibration.run_logits import adapter_result, option_logits, read_asked, task_files
-from semif.calibration.thresholds import Judged
+from semif.calibration.labelled_logits import adapter_result, option_logits, read_asked, task_files
+from semif.calibration.thresholds import JudgedAnswer
 from semif.errors import SemifError, shown
-from semif.evaluation.runs.run_file import Record, Run
+from semif.evaluation.runs.run_file import EvaluationRun, Record
 from semif_adapter.archive.calibration import LoadedCalibration
 from semif_adapter.contract.probabilities import softmax
 
@@ -16,7 +16,7 @@ from semif_adapter.contract.probabilities import softmax
 class JudgedAnswers:
     """Answers to the tasks of run files, and what they were chosen from."""
 
-    answers: tuple[Judged, ...]
+    answers: tuple[JudgedAnswer, ...]
     option_sets: frozenset[frozenset[str]]
     families: tuple[str, ...]
     """Of all tasks that were asked, sorted."""
@@ -52,7 +52,7 @@ def read_judged(
     )
 
 
-def _check_one_asking(asked: Sequence[tuple[Run, Record]]) -> None:
+def _check_one_asking(asked: Sequence[tuple[EvaluationRun, Record]]) -> None:
     """A threshold is one of one model, and a task counts once."""
     models = {_model(run): run.path for run, _ in asked}
     if len(models) > 1:
@@ -67,7 +67,7 @@ def _check_one_asking(asked: Sequence[tuple[Run, Record]]) -> None:
             raise SemifError(f"{run.path} and {earlier} answer the same tasks; give one")
 
 
-def _check_one_calibration(asked: Sequence[tuple[Run, Record]]) -> None:
+def _check_one_calibration(asked: Sequence[tuple[EvaluationRun, Record]]) -> None:
     """The same probability means another thing after another temperature."""
     files = {run.header.pins.calibration: run.path for run, _ in asked}
     if len(files) > 1:
@@ -77,12 +77,12 @@ def _check_one_calibration(asked: Sequence[tuple[Run, Record]]) -> None:
         )
 
 
-def _model(run: Run) -> str | None:
+def _model(run: EvaluationRun) -> str | None:
     pins = run.header.pins
     return pins.model.sha256 if pins.model else pins.model_name
 
 
-def _judged(run: Run, record: Record, calibration: LoadedCalibration | None) -> Judged:
+def _judged(run: EvaluationRun, record: Record, calibration: LoadedCalibration | None) -> JudgedAnswer:
     probabilities = record.probabilities
     if calibration is not None:
         probabilities = _calibrated(run, record, calibration)
@@ -91,14 +91,14 @@ def _judged(run: Run, record: Record, calibration: LoadedCalibration | None) -> 
             f"{run.path} holds answers without probabilities (asked was a target of kind "
             f"{run.header.target.kind}), which have no threshold"
         )
-    return Judged(
+    return JudgedAnswer(
         probability=max(probabilities),
         right=record.choice == record.expected,
         group=f"{task_files(run)} {record.group or record.task}",
     )
 
 
-def _calibrated(run: Run, record: Record, calibration: LoadedCalibration) -> tuple[float, ...]:
+def _calibrated(run: EvaluationRun, record: Record, calibration: LoadedCalibration) -> tuple[float, ...]:
     result = adapter_result(run, record)
     applied = calibration.applied(result.prompt_version, kind=None)
     if result.model.sha256 != calibration.content.model_sha256 or applied is None:

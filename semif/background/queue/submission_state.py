@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from semif.background.records import record_line
+from semif.background.line_records import record_line
 from semif.errors import SemifError
 
 SCHEMA = 1
@@ -27,7 +27,7 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Header(_Line):
+class SubmissionHeader(_Line):
     """The first line: what is asked, of whom, and the name of the job's folder in S3."""
 
     schema_version: int = SCHEMA
@@ -96,10 +96,10 @@ class Sent:
         return self.output is not None
 
 
-class State:
+class SubmissionState:
     """The file, locked for this process while it is open. Made by `open_state`."""
 
-    def __init__(self, path: Path, header: Header, descriptor: int) -> None:
+    def __init__(self, path: Path, header: SubmissionHeader, descriptor: int) -> None:
         self.path = path
         self.header = header
         self.sent: dict[int, Sent] = {}
@@ -183,7 +183,7 @@ class State:
 
 def open_state(
     path: Path, *, file_sha256: str, numbers: Collection[int], endpoint: str, account: str, region: str
-) -> State:
+) -> SubmissionState:
     """The state in `path`, begun where there is none. `numbers` are those of the file's requests.
 
     Raises SemifError where another command is at it, where it is of another file or endpoint, and where it is
@@ -195,7 +195,7 @@ def open_state(
         return _opened(
             path,
             descriptor,
-            Header(
+            SubmissionHeader(
                 job=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}",
                 file_sha256=file_sha256,
                 requests=len(numbers),
@@ -210,12 +210,14 @@ def open_state(
         raise
 
 
-def _opened(path: Path, descriptor: int, wanted: Header, numbers: Collection[int]) -> State:
+def _opened(
+    path: Path, descriptor: int, wanted: SubmissionHeader, numbers: Collection[int]
+) -> SubmissionState:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise SemifError(f"another command is at work on {path}; wait for its end") from None
-    state: State | None = None
+    state: SubmissionState | None = None
     offset = 0
     for number, line in enumerate(_lines(descriptor), start=1):
         if not line.endswith(b"\n"):  # torn: it says nothing
@@ -224,7 +226,7 @@ def _opened(path: Path, descriptor: int, wanted: Header, numbers: Collection[int
             os.ftruncate(descriptor, offset)
             break
         if state is None:
-            state = State(path, _header(path, line, wanted), descriptor)
+            state = SubmissionState(path, _header(path, line, wanted), descriptor)
         else:
             try:
                 state.take_note(_record(line, numbers), offset, len(line))
@@ -237,7 +239,7 @@ def _opened(path: Path, descriptor: int, wanted: Header, numbers: Collection[int
         with _named(path):
             _write(descriptor, wanted.model_dump_json().encode() + b"\n")
             os.fsync(descriptor)
-        state = State(path, wanted, descriptor)
+        state = SubmissionState(path, wanted, descriptor)
     return state
 
 
@@ -260,22 +262,22 @@ def _lines(descriptor: int) -> Iterator[bytes]:
         yield from file
 
 
-def _header(path: Path, line: bytes, wanted: Header) -> Header:
+def _header(path: Path, line: bytes, wanted: SubmissionHeader) -> SubmissionHeader:
     try:
-        found = Header.model_validate_json(line)
+        header = SubmissionHeader.model_validate_json(line)
     except ValidationError:
         raise _no_state(path) from None
     different = [
         name.replace("_", " ")
         for name in ("schema_version", "file_sha256", "endpoint", "account", "region")
-        if getattr(found, name) != getattr(wanted, name)
+        if getattr(header, name) != getattr(wanted, name)
     ]
     if different:
         raise SemifError(
             f"{path} is of another submission ({', '.join(different)} differ): go on with what it is of, or "
             "choose another --output"
         )
-    return found
+    return header
 
 
 def _no_state(path: Path) -> SemifError:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
 from semif.evaluation.asking.asked_server import AskedTarget
-from semif.evaluation.runs.orders import Job
+from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Asking, Record
 
 MAX_IN_FLIGHT = 128
@@ -19,32 +19,32 @@ MAX_IN_FLIGHT = 128
 
 @dataclass(frozen=True)
 class _Arrival:
-    job: Job
+    ordered: OrderedTask
     after: float | None
     """When it is due, in seconds from the beginning; None for as soon as a caller is free."""
 
 
-def ask_all(target: AskedTarget, jobs: Sequence[Job], asking: Asking) -> Iterator[Record]:
-    """Ask all jobs; a record for each, as the answers come.
+def ask_all(target: AskedTarget, planned: Sequence[OrderedTask], asking: Asking) -> Iterator[Record]:
+    """Ask every task in its order; a record for each, as the answers come.
 
     At a rate the times between arrivals are random (exponential), as those of independent callers are; the
     seed fixes them. Raises what `target.ask` raises. Where the caller stops, what is on its way is given up.
     """
     arrivals: queue.SimpleQueue[_Arrival] = queue.SimpleQueue()
-    for job, after in zip(jobs, _due(len(jobs), asking), strict=True):
-        arrivals.put(_Arrival(job, after))
-    callers = min(len(jobs), asking.concurrency if asking.rate is None else MAX_IN_FLIGHT)
-    found: queue.SimpleQueue[Record | Exception] = queue.SimpleQueue()
+    for ordered, after in zip(planned, _due(len(planned), asking), strict=True):
+        arrivals.put(_Arrival(ordered, after))
+    callers = min(len(planned), asking.concurrency if asking.rate is None else MAX_IN_FLIGHT)
+    records: queue.SimpleQueue[Record | Exception] = queue.SimpleQueue()
     stopped = threading.Event()
     clock = _Clock()
     for _ in range(callers):
         # Daemons: Ctrl-C must not wait for a server that takes a minute.
         threading.Thread(
-            target=_call, args=(target, arrivals, found, clock, stopped), daemon=True, name="caller"
+            target=_call, args=(target, arrivals, records, clock, stopped), daemon=True, name="caller"
         ).start()
     try:
-        for _ in jobs:
-            record = found.get()
+        for _ in planned:
+            record = records.get()
             if isinstance(record, Exception):
                 raise record
             yield record
@@ -75,35 +75,35 @@ class _Clock:
 def _call(
     target: AskedTarget,
     arrivals: "queue.SimpleQueue[_Arrival]",
-    found: "queue.SimpleQueue[Record | Exception]",
+    records: "queue.SimpleQueue[Record | Exception]",
     clock: _Clock,
     stopped: threading.Event,
 ) -> None:
-    """One caller: take the next job, wait until it is due, ask, tell."""
+    """One caller: take the next arrival, wait until it is due, ask, put the record."""
     try:
         while not stopped.is_set():
             arrival = arrivals.get_nowait()
             if arrival.after is not None and stopped.wait(max(0.0, arrival.after - clock.now())):
                 return
-            found.put(_ask(target, arrival, clock))
+            records.put(_ask(target, arrival, clock))
     except queue.Empty:
         return
-    except Exception as error:  # noqa: BLE001 - the thread that writes tells it
-        found.put(error)
+    except Exception as error:  # noqa: BLE001 - the thread that writes raises it
+        records.put(error)
 
 
 def _ask(target: AskedTarget, arrival: _Arrival, clock: _Clock) -> Record:
-    job, task = arrival.job, arrival.job.task
+    ordered, task = arrival.ordered, arrival.ordered.task
     sent = clock.now()
     due = sent if arrival.after is None else arrival.after
-    asked = target.ask(job)
+    asked = target.ask(ordered)
     return Record(
         task=task.id,
         family=task.family,
         kind=task.kind,
         group=task.group,
-        order=job.order,
-        option_ids=job.option_ids,
+        order=ordered.order,
+        option_ids=ordered.option_ids,
         expected=task.expected,
         asked=clock.time_of(due),
         client_seconds=clock.now() - due,
@@ -111,5 +111,5 @@ def _ask(target: AskedTarget, arrival: _Arrival, clock: _Clock) -> Record:
         attempts=asked.attempts,
         refusals=asked.refusals,
         raw=asked.raw,
-        **vars(asked.reading),
+        **vars(asked.content),
     )

@@ -12,12 +12,12 @@ from semif.evaluation.report.compare import compare, pair
 from semif.evaluation.report.compare_tables import caveats, comparison_tables, verdict
 from semif.evaluation.report.report_tables import read_judged_run, report_tables
 from semif.evaluation.report.summary import Summary, summarise
-from semif.evaluation.report.tables import Table, markdown, print_tables
+from semif.evaluation.report.table import ReportTable, markdown, print_tables
 from semif.evaluation.runs.run_file import keep_runs
 from semif.project.whole_files import write_whole
 
 
-def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool) -> Summary:
+def print_report(path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool) -> Summary:
     """Print the figures of one run. Raises SemifError where it cannot be read or holds nothing to judge."""
     run = read_judged_run(path)
     summary = summarise(run.records)
@@ -36,44 +36,44 @@ def tell_report(path: Path, *, html: Path | None, markdown_file: Path | None, as
     return summary
 
 
-def tell_comparison(
+def print_comparison(
     first: Path, second: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool
 ) -> None:
     """Two runs side by side. Raises SemifError as for one, and where they have no task in common."""
     a, b = read_judged_run(first), read_judged_run(second)
     pairs = pair(a, b)
-    found = compare(pairs)
-    tables = comparison_tables(a, b, found)
-    told = (verdict(found), *caveats(a, b, pairs))
+    comparison = compare(pairs)
+    tables = comparison_tables(a, b, comparison)
+    lead = (verdict(comparison), *caveats(a, b, pairs))
     keep_runs((first, second), html, markdown_file)
     if html is not None:
         from semif.evaluation.report.compare_page import comparison_page  # noqa: PLC0415 - matplotlib, for the page alone
 
-        _write(html, comparison_page(a, b, pairs, found))
+        _write(html, comparison_page(a, b, pairs, comparison))
     if markdown_file is not None:
-        _write(markdown_file, _document("Comparison", told, tables))
+        _write(markdown_file, _document("Comparison", lead, tables))
     if as_json:
         print_json(
             {
                 "a": a.header.model_dump(mode="json", by_alias=True),
                 "b": b.header.model_dump(mode="json", by_alias=True),
-                "tasks": found.tasks,
+                "tasks": comparison.tasks,
                 "left_out": {
                     "only_in_a": pairs.only_in_first,
                     "only_in_b": pairs.only_in_second,
                     "unlike": pairs.unlike,
                 },
-                "verdict": verdict(found),
-                "comparison": asdict(found),
+                "verdict": verdict(comparison),
+                "comparison": asdict(comparison),
             }
         )
         return
     print_tables(Console(), tables)
-    for line in told:
-        click.echo(line)
+    for sentence in lead:
+        click.echo(sentence)
 
 
-def _document(title: str, lead: Sequence[str], tables: Sequence[Table]) -> str:
+def _document(title: str, lead: Sequence[str], tables: Sequence[ReportTable]) -> str:
     return "\n\n".join((f"# {title}", *lead, markdown(tables)))
 
 
