@@ -164,14 +164,15 @@ def _ask(engine: Engine, prepared_cases: list[PreparedCase]) -> Logits:
         for prepared in prepared_cases
         for questions in prepared.questions
     ]
-    runs = [engine.begin(one) for one in requests]
-    while not all(run.ended for run in runs):
-        engine.advance()
+    for request in requests:
+        engine.begin(request)
+    while not all(request.ended for request in requests):
+        engine.scheduler.advance()
     logits = []
-    for run in runs:
-        if run.result is None:
-            raise RuntimeError(f"a request failed: {run.failure}")
-        logits += [np.array(result.option_logits) for result in run.result[0]]
+    for request in requests:
+        if request.result is None:
+            raise RuntimeError(f"a request failed: {request.failure}")
+        logits += [np.array(result.option_logits) for result in request.result.results]
     return logits
 
 

@@ -5,7 +5,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.tasks import TaskMaker
+from semif_adapter.engine.question_writer import QuestionWriter
+from semif_adapter.engine.scheduler import Scheduler
 from semif_adapter.llama.libllama import Library
 from semif_adapter.serving.intake import Intake
 
@@ -48,14 +49,14 @@ class Watch:
 def watch_engine(watch: Watch, library: Library) -> None:
     """In this process: the forward passes, and what makes prompts."""
     watch.put_on(library, "llama_decode", PASSES)
-    watch.put_on(TaskMaker, "make", PROMPT)
+    watch.put_on(QuestionWriter, "write", PROMPT)
 
 
 def watch_server(watch: Watch, library: Library) -> None:
     """In the server's process: the forward passes, the engine with them, and the checking threads."""
     watch.put_on(library, "llama_decode", PASSES)
     watch.put_on(Engine, "begin", ENGINE)
-    watch.put_on(Engine, "advance", ENGINE)
+    watch.put_on(Scheduler, "advance", ENGINE)
     watch.put_on(Intake, "_prepare", CHECK)
 
 

@@ -25,7 +25,7 @@ Temperature = Annotated[float, Field(ge=MIN_TEMPERATURE, le=MAX_TEMPERATURE)]
 Measure = Annotated[float, Field(ge=0, le=1000)]
 
 
-class _Part(BaseModel):
+class _CalibrationModel(BaseModel):
     """Immutable, nothing coerced, nothing unknown, no NaN and no infinity."""
 
     model_config = ConfigDict(
@@ -33,7 +33,7 @@ class _Part(BaseModel):
     )
 
 
-class Figures(_Part):
+class Figures(_CalibrationModel):
     """How well probabilities were calibrated; less is better in all three."""
 
     ece: Measure
@@ -44,7 +44,7 @@ class Figures(_Part):
     """Mean negative logarithm of the right option's probability, in nats."""
 
 
-class Fitted(_Part):
+class Fitted(_CalibrationModel):
     """A temperature, what it was fitted on, and what it changes."""
 
     temperature: Temperature
@@ -67,7 +67,7 @@ class PromptCalibration(Fitted):
     """For the kinds of System One's questions that had data enough and gained by it."""
 
 
-class Calibration(_Part):
+class Calibration(_CalibrationModel):
     """The content of a calibration file."""
 
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1

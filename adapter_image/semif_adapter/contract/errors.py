@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from semif_adapter.contract.wire import ErrorBody, ErrorDetail
+from semif_adapter.contract.wire import ErrorBody, ErrorDetail, WireModel
 
 Location = tuple[str | int, ...]
 """Keys and array indices from a request's top to a place in it; a caller's own key as its position, `#2`."""
@@ -17,11 +17,21 @@ class Problem(NamedTuple):
     type: str
 
 
+class Refusal(NamedTuple):
+    """How a client is told about an error."""
+
+    status: int
+    body: WireModel
+    headers: dict[str, str]
+
+
 class AdapterError(Exception):
     """A failure that a client is told about. The message names path and type, never the caller's text."""
 
     status: int
     code: str
+    refusal: Refusal | None = None
+    """In the request's own form, where its body has shown which that is; otherwise the route decides."""
 
     def __init__(self, message: str, *, path: str | None = None) -> None:
         super().__init__(message)

@@ -129,15 +129,15 @@ class Settings(BaseModel):
 
         Raises StartupError with one line that names every wrong or unknown variable.
         """
-        given = {
+        values = {
             name[len(PREFIX) :].lower(): value
             for name, value in environ.items()
             if name.startswith(PREFIX) and value != ""
         }
         if environ.get(TRANSFORM_VARIABLE) == "true":
-            given.setdefault("batch", "true")
+            values.setdefault("batch", "true")
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(values)
         except ValidationError as error:
             problems = "; ".join(
                 _describe(problem["loc"][0], problem["msg"], problem["input"]) for problem in error.errors()
@@ -160,5 +160,5 @@ def _describe(name: int | str, problem: str, value: object) -> str:
         known = ", ".join(PREFIX + field.upper() for field in Settings.model_fields)
         return f"{variable} is not a setting, known are {known}"
     message = problem[0].lower() + problem[1:]
-    given = variable if name in SECRET else f"{variable}={value}"
-    return f"{given} is not allowed: {message} ({Settings.model_fields[str(name)].description})"
+    shown = variable if name in SECRET else f"{variable}={value}"
+    return f"{shown} is not allowed: {message} ({Settings.model_fields[str(name)].description})"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
-from semif_adapter.contract.problems import IsOurs, refuse
+from semif_adapter.contract.request_problems import IsOurs, refuse
 
 MAX_DEPTH = 64
 """Deepest nesting of objects and arrays; the request's own levels count too."""

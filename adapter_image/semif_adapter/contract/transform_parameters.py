@@ -24,7 +24,7 @@ class ExecutionParameters(NamedTuple):
     at_once: int
     payload_mb: int
 
-    def told(self) -> dict[str, int | str]:
+    def to_response(self) -> dict[str, int | str]:
         """What `GET /execution-parameters` answers, under SageMaker's names."""
         return {
             "MaxConcurrentTransforms": self.at_once,

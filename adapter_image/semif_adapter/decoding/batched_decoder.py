@@ -5,12 +5,13 @@ question. The last bits of a logit then depend on what else is computed and resi
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import numpy as np
 
 from semif_adapter.contract.probabilities import log_sum_exp
-from semif_adapter.decoding.decoder import Reading
+from semif_adapter.decoding.decoder import DecodedPrompt
 from semif_adapter.decoding.prefix_tree import PrefixTree, Room
 from semif_adapter.decoding.steps import Steps, forward, together
 from semif_adapter.llama.context import ROWS_AT_ONCE, Context
@@ -28,8 +29,8 @@ MOST_SIDE_BY_SIDE = 16
 """Continuations of one prompt at once."""
 
 
-class BatchedPrompts:
-    """`Prompts` that go side by side."""
+class BatchedDecoder:
+    """The `Decoder` whose prompts go side by side."""
 
     shares_passes = True
     invariant = False
@@ -46,10 +47,6 @@ class BatchedPrompts:
             batch_tokens=PASS_TOKENS,
         )
         self._tree = PrefixTree(self.context, sequences=SEQUENCES, rows=ROWS_KEPT)
-        self.keeping = self._tree.keeping
-        self.missing = self._tree.missing
-        self.drop = self._tree.drop
-        self.close = self.context.close
 
     def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
         """Side by side."""
@@ -65,7 +62,9 @@ class BatchedPrompts:
         self._tree.release(hold)
         return hold.computed
 
-    def read(self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()) -> Steps[Reading]:
+    def decode(
+        self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()
+    ) -> Steps[DecodedPrompt]:
         """Run a prompt on a fork of its prefix, and the continuations side by side on forks of that."""
         *before, suffix = segments
         portions = _portions(continuations)
@@ -92,9 +91,25 @@ class BatchedPrompts:
                     ]
                 )
                 values[portion] += more
-            return Reading(row, values, hold.computed + len(suffix))
+            return DecodedPrompt(row, values, hold.computed + len(suffix))
         finally:
             self._tree.release(hold)
+
+    def keeping(self, segments: Sequence[Tokens]) -> AbstractContextManager[None]:
+        """Have other beginnings than `segments` forgotten first, meanwhile."""
+        return self._tree.keeping(segments)
+
+    def missing(self, segments: Sequence[Tokens]) -> int:
+        """How many tokens of a beginning are not computed now."""
+        return self._tree.missing(segments)
+
+    def drop(self) -> None:
+        """Forget everything; no steps may be under way."""
+        self._tree.drop()
+
+    def close(self) -> None:
+        """Free the context."""
+        self.context.close()
 
     def _continue(self, branch: int, twig: int, position: int, tokens: Tokens) -> Steps[float]:
         """Log-probability of `tokens` behind `branch` and the first of them, on a fork of it."""

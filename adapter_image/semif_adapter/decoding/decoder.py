@@ -12,8 +12,8 @@ from semif_adapter.llama.model import Tokens
 T = TypeVar("T")
 
 
-class Reading(NamedTuple):
-    """What the model says behind a prompt."""
+class DecodedPrompt(NamedTuple):
+    """A prompt that went through the model: what the model says behind it."""
 
     row: Rows
     """The logits after its last token, shape (vocabulary,)."""
@@ -23,8 +23,8 @@ class Reading(NamedTuple):
     """Tokens of the prompt that were not in the cache."""
 
 
-class Prompts(Protocol):
-    """Runs prompts, which are segments, on a context of its own, and keeps their beginnings."""
+class Decoder(Protocol):
+    """Decodes prompts, which are segments, in a context of its own, and keeps their beginnings."""
 
     context: Context
     invariant: bool
@@ -40,7 +40,9 @@ class Prompts(Protocol):
     def prefill(self, segments: Sequence[Tokens]) -> Steps[int]:
         """Have the beginning of a prompt computed; how many tokens were not yet."""
 
-    def read(self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()) -> Steps[Reading]:
+    def decode(
+        self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()
+    ) -> Steps[DecodedPrompt]:
         """Run a whole prompt, and each of `continuations` behind it."""
 
     def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:

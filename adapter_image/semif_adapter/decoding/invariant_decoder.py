@@ -1,10 +1,11 @@
 """Invariant mode: one prompt after another, each on a stream of its own; no bit depends on the others."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from semif_adapter.decoding.continuations import read_continuations
-from semif_adapter.decoding.decoder import Reading
+from semif_adapter.decoding.decoder import DecodedPrompt
 from semif_adapter.decoding.prefix_cache import PrefixCache
 from semif_adapter.decoding.self_test import can_cut_tail, is_invariant
 from semif_adapter.decoding.steps import Steps, in_turn
@@ -15,8 +16,8 @@ from semif_adapter.llama.model import Model, Tokens
 T = TypeVar("T")
 
 
-class InvariantPrompts:
-    """`Prompts` that compute the same bits, whatever the load."""
+class InvariantDecoder:
+    """The `Decoder` that computes the same bits, whatever the load."""
 
     shares_passes = False
 
@@ -29,11 +30,10 @@ class InvariantPrompts:
         opened = [Stream(self.context, index, can_cut=self.can_cut) for index in range(streams)]
         self.invariant = is_invariant(self.context, opened, sample)
         self._prefixes = PrefixCache(opened)
-        self.keeping = self._prefixes.keeping
-        self.prime = self._prefixes.prime
-        self.missing = self._prefixes.missing
-        self.drop = self._prefixes.drop
-        self.close = self.context.close
+
+    def prime(self, system: Tokens) -> Steps[None]:
+        """Have `system` on every stream that nobody has."""
+        return self._prefixes.prime(system)
 
     def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
         """One after another."""
@@ -47,13 +47,31 @@ class InvariantPrompts:
         self._prefixes.release(stream)
         return computed
 
-    def read(self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()) -> Steps[Reading]:
+    def decode(
+        self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()
+    ) -> Steps[DecodedPrompt]:
         """Run a prompt on a stream, and the continuations one after another behind it."""
         *before, suffix = segments
         stream, computed = yield from self._prefixes.hold(before)
         try:
             [row] = yield from stream.extend(suffix, wanted=1)
             values = yield from read_continuations(stream, row, continuations)
-            return Reading(row, values, computed + len(suffix))
+            return DecodedPrompt(row, values, computed + len(suffix))
         finally:
             self._prefixes.release(stream)
+
+    def keeping(self, segments: Sequence[Tokens]) -> AbstractContextManager[None]:
+        """Let others take other streams first, meanwhile, than the one that holds `segments`."""
+        return self._prefixes.keeping(segments)
+
+    def missing(self, segments: Sequence[Tokens]) -> int:
+        """How many tokens of a beginning are not computed now; of free streams only."""
+        return self._prefixes.missing(segments)
+
+    def drop(self) -> None:
+        """Forget everything; no steps may be under way."""
+        self._prefixes.drop()
+
+    def close(self) -> None:
+        """Free the context."""
+        self.context.close()

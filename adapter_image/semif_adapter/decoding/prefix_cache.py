@@ -8,6 +8,7 @@ the same bits as one that is computed for the request. Who is in the middle of a
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from semif_adapter.decoding.prefix_name import Kept, Path, path_of
 from semif_adapter.decoding.steps import Steps
@@ -30,8 +31,6 @@ class PrefixCache:
         """What each stream holds, maybe with more behind it; least recently used first."""
         self._leased: set[Stream] = set()
         self._kept = Kept()
-        self.keeping = self._kept.keeping
-        """Makes others take other streams first than the one that holds these segments."""
         self._states: OrderedDict[Path, Mark] = OrderedDict()
         self._state_bytes = 0
 
@@ -81,6 +80,10 @@ class PrefixCache:
         finally:
             for stream in held:
                 self.release(stream)
+
+    def keeping(self, segments: Sequence[Tokens]) -> AbstractContextManager[None]:
+        """Make others take other streams first, meanwhile, than the one that holds `segments`."""
+        return self._kept.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
         """How many tokens `hold` would compute now; of free streams only."""

@@ -8,6 +8,7 @@ give way, least recently used first. Nobody waits for room while he has some, so
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -71,8 +72,6 @@ class PrefixTree:
         self._nodes: OrderedDict[Path, _Node] = OrderedDict()
         """Least recently used first."""
         self._kept = Kept()
-        self.keeping = self._kept.keeping
-        """Makes others forget other prefixes first than these segments."""
         self._waiting: deque[object] = deque()
         self.drop()
 
@@ -124,6 +123,10 @@ class PrefixTree:
         """Let the empty sequence `target` hold the prefix."""
         if hold.nodes:
             self._context.fork(hold.nodes[-1].sequence, target)
+
+    def keeping(self, segments: Sequence[Tokens]) -> AbstractContextManager[None]:
+        """Make others forget other prefixes first, meanwhile, than `segments`."""
+        return self._kept.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
         """How many tokens of a prefix are not computed now."""

@@ -57,8 +57,8 @@ def together(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
                     del live[index]
             if not live:
                 return [results[index] for index in range(len(parts))]
-            given = iter((yield [one for wanted in passes.values() for one in wanted]))
-            rows = {index: list(islice(given, len(wanted))) for index, wanted in passes.items()}
+            computed = iter((yield [one for wanted in passes.values() for one in wanted]))
+            rows = {index: list(islice(computed, len(wanted))) for index, wanted in passes.items()}
     finally:
         for part in live.values():
             part.close()

@@ -1,7 +1,7 @@
 """The one door to the model: questions in, results out.
 
-One thread only, but for `prepare`, `abandon` and `moved_at`. All prompts, those of the text readout's priors
-too, start from the prefix cache.
+One thread only, but for `prepare` and `moved_at`. All prompts, those of the text readout's priors too, start
+from the prefix cache.
 """
 
 import logging
@@ -11,27 +11,29 @@ from time import perf_counter
 from typing import get_args
 
 from semif_adapter.archive.calibration import LoadedCalibration
-from semif_adapter.archive.manifest import PromptSpec
 from semif_adapter.contract.errors import EngineError, PromptTooLongError, StartupError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
-from semif_adapter.contract.wire import Layout, Mode, ModelInfo, Readout
-from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedPrompts
-from semif_adapter.decoding.decoder import Prompts
-from semif_adapter.decoding.invariant_decoder import InvariantPrompts
+from semif_adapter.contract.wire import Layout, ModelInfo
+from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.answering import Answering
-from semif_adapter.engine.interface import Answer, Prepared
+from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.engine.model_files import ModelFile, find_calibration, find_model
-from semif_adapter.engine.scheduler import Run, Runner
-from semif_adapter.engine.tasks import TaskMaker, shared_prefix
-from semif_adapter.llama.libllama import Library, open_library
-from semif_adapter.llama.model import Model
-from semif_adapter.machine.cpu import usable_cpus
-from semif_adapter.machine.memory import MAX_STATE_BYTES, budget, cache_bytes, check_memory, recurrent_bytes
-from semif_adapter.prompt.chat_template import chat_template, plain_template
+from semif_adapter.engine.question_writer import QuestionWriter, count_tokens, shared_prefix
+from semif_adapter.engine.scheduler import Scheduler
+from semif_adapter.engine.setup import (
+    check_context_memory,
+    choose_setup,
+    model_info,
+    open_decoder,
+    prompt_templates,
+)
+from semif_adapter.llama.libllama import open_library
+from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.machine.memory import budget, check_memory
 from semif_adapter.prompt.labels import find_labels
-from semif_adapter.prompt.writer import SYSTEM_TEXT, PromptWriter
+from semif_adapter.prompt.writer import PromptWriter
 
 logger = logging.getLogger(__name__)
 
@@ -47,67 +49,31 @@ _WARM_UP = Question(
 class Engine:
     """A loaded model that answers questions."""
 
-    info: ModelInfo
     tokens_per_second: float
     """How fast the warm-up decision was."""
 
     def __init__(
-        self, settings: Settings, file: ModelFile, library: Library, calibration: LoadedCalibration | None
+        self,
+        writer: QuestionWriter,
+        decoder: Decoder,
+        info: ModelInfo,
+        calibration: LoadedCalibration | None,
+        *,
+        turn_tokens: int,
     ) -> None:
         """Use `load`."""
-        spec = file.manifest.prompt if file.manifest else PromptSpec(readout="letters")
-        readout: Readout = settings.readout or spec.readout
-        threads = settings.threads or usable_cpus()
-        with ExitStack() as opened:
-            model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
-            self._limit = min(settings.context_tokens, model.trained_context)
-            mode = _mode(settings, model)
-            states = MAX_STATE_BYTES if model.has_recurrent_layers and mode == "invariant" else 0
-            if not settings.gpu_layers:
-                cache = cache_bytes(model.metadata, self._limit * settings.streams)
-                sequences = SEQUENCES if mode == "batched" else settings.streams
-                check_memory(file.size, cache + recurrent_bytes(model.metadata, sequences) + states)
-            source = model.chat_template if spec.template == "chat" else None
-            # Letters may run out, the text readout never does: it stands in for them.
-            templates = {
-                name: chat_template(model, source, system) if source else plain_template(system)
-                for name, system in SYSTEM_TEXT.items()
-                if name in (readout, "text")
-            }
-            writers = {name: PromptWriter(model, template, name) for name, template in templates.items()}
-            if calibration:
-                versions = {layout: writers[readout].version(layout) for layout in get_args(Layout)}
-                calibration.check_prompts(versions, settings.layout)
-                logger.info("calibration", extra={"fields": calibration.summary()})
-            labels = find_labels(model, templates["letters"]) if readout == "letters" else ()
-            memory = {"streams": settings.streams, "context_tokens": self._limit, "threads": threads}
-            self._prompts: Prompts = (
-                BatchedPrompts(model, **memory)
-                if mode == "batched"
-                else InvariantPrompts(model, sample=writers[readout].sample, **memory)
-            )
-            opened.enter_context(closing(self._prompts))
-            if mode == "invariant" and not self._prompts.invariant:
-                logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
-            self.info = _info(
-                file, model, self._prompts, mode=mode, context_tokens=self._limit, threads=threads
-            )
-            self.runner = Runner[Answer](
-                self._prompts.context,
-                turn_tokens=settings.turn_tokens,
-                shares_passes=self._prompts.shares_passes,
-                forget=self._forget,
-            )
-            """Runs the forward passes; `advance` lets it choose whose."""
-            tasks = TaskMaker(writers, labels, self._limit)
-            self._answering = Answering(tasks, self._prompts, self.info, calibration)
-            tokens = self.prepare([_WARM_UP], "schema-first").tokens
-            started = perf_counter()
-            self.prove()
-            self.tokens_per_second = tokens / (perf_counter() - started)
-            complete(self._prompts.prime(writers[readout].system), self._prompts.context.run)
-            logger.info("memory", extra={"fields": budget(library.buffers, states)})
-            self._opened = opened.pop_all()
+        self.info = info
+        self.scheduler = Scheduler(
+            decoder.context,
+            turn_tokens=turn_tokens,
+            shares_passes=decoder.shares_passes,
+            forget=self._forget,
+        )
+        """Runs the forward passes of what was begun."""
+        self._writer = writer
+        self._decoder = decoder
+        self._answering = Answering(writer, decoder, info, calibration)
+        self._opened = ExitStack()
 
     @classmethod
     def load(cls, settings: Settings) -> "Engine":
@@ -119,13 +85,57 @@ class Engine:
         calibration = find_calibration(settings, file)
         if not settings.gpu_layers:
             check_memory(file.size, 0)
-        try:
-            return cls(settings, file, open_library(settings.library_dir.resolve()), calibration)
-        except (EngineError, PromptTooLongError) as error:
-            raise StartupError(
-                f"{file.path.name} fails its start-up decision: {error.message}; check the file, or use "
-                "another build of the library (SEMIF_LIBRARY_DIR)"
-            ) from None
+        with ExitStack() as opened:
+            try:
+                engine = cls._open(settings, file, calibration, opened)
+            except (EngineError, PromptTooLongError) as error:
+                raise StartupError(
+                    f"{file.path.name} fails its start-up decision: {error.message}; check the file, or use "
+                    "another build of the library (SEMIF_LIBRARY_DIR)"
+                ) from None
+            engine._opened = opened.pop_all()
+        return engine
+
+    @classmethod
+    def _open(
+        cls, settings: Settings, file: ModelFile, calibration: LoadedCalibration | None, opened: ExitStack
+    ) -> "Engine":
+        """An engine that has proved itself; what it holds open is put on `opened`."""
+        library = open_library(settings.library_dir.resolve())
+        model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
+        setup = choose_setup(settings, file, model)
+        if not settings.gpu_layers:
+            check_context_memory(setup, file, model)
+        templates = prompt_templates(setup, model)
+        writers = {readout: PromptWriter(model, template, readout) for readout, template in templates.items()}
+        writer = writers[setup.readout]
+        if calibration:
+            calibration.check_prompts(
+                {layout: writer.version(layout) for layout in get_args(Layout)}, settings.layout
+            )
+            logger.info("calibration", extra={"fields": calibration.summary()})
+        labels = find_labels(model, templates["letters"]) if setup.readout == "letters" else ()
+        decoder = opened.enter_context(closing(open_decoder(setup, model, writer)))
+        if setup.mode == "invariant" and not decoder.invariant:
+            logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
+        engine = cls(
+            QuestionWriter(writers, labels, setup.context_tokens),
+            decoder,
+            model_info(setup, file, model, invariant=decoder.invariant),
+            calibration,
+            turn_tokens=settings.turn_tokens,
+        )
+        engine._warm_up(writer.system)
+        logger.info("memory", extra={"fields": budget(library.buffers, setup.saved_state_bytes)})
+        return engine
+
+    def _warm_up(self, system: Tokens) -> None:
+        """Score the warm-up decision, timed, and have `system`, with which all prompts begin, computed."""
+        tokens = self.prepare([_WARM_UP], "schema-first").most_tokens
+        started = perf_counter()
+        self.prove()
+        self.tokens_per_second = tokens / (perf_counter() - started)
+        complete(self._decoder.prime(system), self._decoder.context.run)
 
     def close(self) -> None:
         """Free the context and the weights; nothing may be asked afterwards."""
@@ -138,88 +148,51 @@ class Engine:
     @property
     def step_tokens(self) -> int:
         """Most tokens of one forward pass."""
-        return self._prompts.context.batch_tokens
+        return self._decoder.context.batch_tokens
 
     @property
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
-        return self._prompts.context.moved_at
+        return self._decoder.context.moved_at
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Prepared:
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
         """Write and tokenise the prompts of one request, whose questions share one state.
 
         Safe from any thread. Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError
         (with counts).
         """
-        return self._answering.prepare(questions, layout)
+        groups = self._writer.write(questions, layout)
+        tokens = count_tokens(groups, can_cut=self._decoder.can_cut)
+        tokens += self._answering.prior_tokens(groups, layout)
+        return Computation(
+            groups,
+            tokens,
+            lambda computation: self._answering.steps(groups, layout, computation.clock),
+        )
 
-    def begin(self, prepared: Prepared) -> Run[Answer]:
-        """Give a request its place among those that `advance` works on."""
+    def begin(self, computation: Computation) -> None:
+        """Give a request its place among those that the scheduler works on."""
         cached = 0
-        for tasks in prepared.groups:
-            shared = shared_prefix(tasks)
-            cached += sum(map(len, shared)) - self._prompts.missing(shared)
-        run = self._run(prepared, prepared.tokens - cached)
-        self.runner.add(run)
-        return run
+        for group in computation.groups:
+            shared = shared_prefix(group)
+            cached += sum(map(len, shared)) - self._decoder.missing(shared)
+        computation.leave_out(cached)
+        self.scheduler.add(computation)
 
-    def advance(self) -> list[Run[Answer]]:
-        """Run one forward pass for whose turn it is; the requests that have their answer, or failed."""
-        return self.runner.advance()
-
-    def abandon(self, run: Run[Answer]) -> None:
-        """Nobody waits for `run` any more: it fails with AbandonedError soon. Safe from any thread."""
-        self.runner.abandon(run)
-
-    def score(self, questions: Sequence[Question], layout: Layout) -> Answer:
+    def score(self, questions: Sequence[Question], layout: Layout) -> RequestResult:
         """Answer `questions` at once, before what was begun; results in their order.
 
         Raises as `prepare` does, and EngineError (a failed forward pass, logits that are not finite).
         """
-        prepared = self.prepare(questions, layout)
-        run = self._run(prepared, prepared.tokens)
-        self.runner.finish(run)
-        if run.result is None:
-            assert run.failure is not None
-            raise run.failure
-        return run.result
-
-    def _run(self, prepared: Prepared, tokens: int) -> Run[Answer]:
-        return Run(lambda run: self._answering.steps(prepared, run.clock), tokens)
+        computation = self.prepare(questions, layout)
+        self.scheduler.finish(computation)
+        if computation.result is None:
+            assert computation.failure is not None
+            raise computation.failure
+        return computation.result
 
     def _forget(self) -> None:
         """Leave nothing of what was computed."""
-        self._prompts.context.reset()
-        self._prompts.drop()
+        self._decoder.context.reset()
+        self._decoder.drop()
         self._answering.forget()
-
-
-def _mode(settings: Settings, model: Model) -> Mode:
-    """What the settings say, or what suits the device."""
-    if settings.mode != "auto":
-        return settings.mode
-    return "batched" if model.gpu_layers else "invariant"
-
-
-def _info(
-    file: ModelFile, model: Model, prompts: Prompts, *, mode: Mode, context_tokens: int, threads: int
-) -> ModelInfo:
-    """What answers, as every result tells."""
-    gpus = [device for device in model.library.devices if device.is_gpu] if model.gpu_layers else []
-    devices = [*gpus, *(device for device in model.library.devices if device.is_cpu)]
-    manifest = file.manifest
-    return ModelInfo(
-        name=manifest.preset if manifest else model.metadata("general.name") or file.path.stem,
-        file=file.path.name,
-        sha256=file.sha256,
-        revision=manifest.revision if manifest else None,
-        quantization=manifest.quantization if manifest else model.quantization,
-        llama_cpp_build=model.library.build,
-        backend=devices[0].backend,
-        devices=tuple(map(str, devices)),
-        gpu_layers=model.gpu_layers,
-        context_tokens=context_tokens,
-        threads=threads,
-        mode=mode,
-        invariant=prompts.invariant,
-    )

@@ -112,10 +112,10 @@ def _only_one(folder: Path) -> ModelFile:
     candidates = {_first_part(path): path for path in reversed(models)}
     if len(candidates) == 1:
         return _whole(next(iter(candidates.values())))
-    found = ", ".join(path.name for path in models) or "none"
+    names = ", ".join(path.name for path in models) or "none"
     ignored = ", ".join(path.name for path in files if path not in models)
     raise StartupError(
-        f"SEMIF_MODEL_DIR={folder} must hold a {MANIFEST_FILE} or exactly one .gguf, found {found}"
+        f"SEMIF_MODEL_DIR={folder} must hold a {MANIFEST_FILE} or exactly one .gguf, found {names}"
         f"{f' beside {ignored}' if ignored else ''}; set SEMIF_GGUF to the one to serve"
     )
 

@@ -1,9 +1,62 @@
-"""The decision form on its way to the engine."""
+"""The forms `decision` and `decisions`, on their way to the engine and back."""
 
+import math
 from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
+from semif_adapter.contract.errors import AdapterError, OverloadedError, Refusal
 from semif_adapter.contract.question import OptionText, Question
-from semif_adapter.contract.wire import Decision, DecisionRequest, DecisionsRequest, Layout, Option
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import (
+    Decision,
+    DecisionRequest,
+    DecisionResponse,
+    DecisionsRequest,
+    DecisionsResponse,
+    Layout,
+    Option,
+    Result,
+    SharedTiming,
+    WireModel,
+)
+from semif_adapter.forms.form import Form
+from semif_adapter.forms.invocations import FormKey, parse_decisions
+
+
+class DecisionForm(Form):
+    """One decision."""
+
+    key: ClassVar[FormKey] = "decision"
+
+    def __init__(self, request: DecisionRequest | DecisionsRequest) -> None:
+        self.questions, self.layout = to_questions(request)
+
+    @classmethod
+    def parse(cls, document: Any, settings: Settings) -> Self:
+        """What `document` asks. Raises InvalidRequestError with every problem in it."""
+        return cls(parse_decisions(document, cls.key, max_decisions=settings.max_decisions))
+
+    def to_response(self, results: Sequence[Result], timing: SharedTiming) -> WireModel:  # noqa: ARG002 - one shares with none
+        """The one result."""
+        return DecisionResponse(result=results[0])
+
+    @classmethod
+    def refusal(cls, error: AdapterError) -> Refusal:
+        """The error as it is; a header repeats when to come back, for clients without SageMaker."""
+        headers = {}
+        if isinstance(error, OverloadedError):
+            headers["retry-after"] = str(math.ceil(error.retry_after_seconds))
+        return Refusal(error.status, error.body(), headers)
+
+
+class DecisionsForm(DecisionForm):
+    """Several decisions about one state."""
+
+    key: ClassVar[FormKey] = "decisions"
+
+    def to_response(self, results: Sequence[Result], timing: SharedTiming) -> WireModel:
+        """The results in request order, and what they share."""
+        return DecisionsResponse(results=tuple(results), timing=timing)
 
 
 def to_questions(request: DecisionRequest | DecisionsRequest) -> tuple[Sequence[Question], Layout]:

@@ -11,7 +11,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
-from semif_adapter.contract.problems import is_an_echo, path_text, refuse, shape_message, type_name, value_at
+from semif_adapter.contract.request_problems import (
+    is_an_echo,
+    path_text,
+    refuse,
+    shape_message,
+    type_name,
+    value_at,
+)
 from semif_adapter.contract.strict_json import read_json
 from semif_adapter.contract.wire import (
     MAX_ROTATED_OPTIONS,
@@ -27,9 +34,8 @@ FORMS = ("decision", "decisions", "questions", "messages")
 OUR_KEYS = frozenset(FORMS).union(
     *(wire.model_fields for wire in (DecisionRequest, Decision, Option, Parameters))
 )
-
-
-Form = Literal["decision", "decisions", "questions"]
+FormKey = Literal["decision", "decisions", "questions"]
+"""The key of a body that says which form it has."""
 
 
 def read_document(body: bytes) -> dict[str, Any]:
@@ -40,10 +46,10 @@ def read_document(body: bytes) -> dict[str, Any]:
     return document
 
 
-def form_of(document: dict[str, Any]) -> Form:
+def form_of(document: dict[str, Any]) -> FormKey:
     """The request's form: the one of FORMS that it has. Raises InvalidRequestError, also for text."""
-    given = [form for form in FORMS if form in document]
-    match given:
+    keys = [form for form in FORMS if form in document]
+    match keys:
         case ["decision" | "decisions" | "questions" as form]:
             return form
         case ["messages"]:
@@ -52,18 +58,18 @@ def form_of(document: dict[str, Any]) -> Form:
                 path="messages",
             )
         case _:
-            got = " and ".join(given) or "none of them"
+            got = " and ".join(keys) or "none of them"
             raise InvalidRequestError(
                 f"the body must have exactly one of the keys {', '.join(FORMS)}, got {got}"
             )
 
 
 def parse_decisions(
-    document: dict[str, Any], form: Form, *, max_decisions: int
+    document: dict[str, Any], form: FormKey, *, max_decisions: int
 ) -> DecisionRequest | DecisionsRequest:
     """The request in `document`, which has the form `decision` or `decisions`.
 
-    Raises InvalidRequestError that names every problem found.
+    Raises InvalidRequestError that names every problem in it.
     """
     wire = DecisionRequest if form == "decision" else DecisionsRequest
     try:

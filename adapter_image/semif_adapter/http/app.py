@@ -17,30 +17,18 @@ from semif_adapter.contract.errors import (
     NotFoundError,
 )
 from semif_adapter.contract.settings import Settings
-from semif_adapter.contract.transform_parameters import JSON_LINES, execution_parameters
-from semif_adapter.contract.wire import (
-    DecisionRequest,
-    DecisionResponse,
-    DecisionsRequest,
-    DecisionsResponse,
-    Ready,
-)
-from semif_adapter.engine.interface import ScoringEngine
-from semif_adapter.forms.decisions import to_questions
-from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
-from semif_adapter.forms.systemone.answers import to_response
-from semif_adapter.forms.systemone.types import SystemOneInvocation
-from semif_adapter.http.authentication import check_key
+from semif_adapter.contract.transform_parameters import execution_parameters
+from semif_adapter.contract.wire import ErrorBody, Ready
+from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.boundary import Boundary
-from semif_adapter.http.media_type import JSON, check_media_type
-from semif_adapter.http.openapi import openapi
-from semif_adapter.http.replies import SYSTEM_ONE, error_reply, json_reply, model_reply
-from semif_adapter.http.systemone_routes import system_one_routes, system_one_work
-from semif_adapter.http.transform_jobs import only_line, refusals_as_answers
-from semif_adapter.serving.intake import Intake, Work
+from semif_adapter.http.invocations import invocations_operation
+from semif_adapter.http.openapi import Operation, openapi
+from semif_adapter.http.replies import error_reply, json_reply, model_reply
+from semif_adapter.http.systemone import system_one_operations
+from semif_adapter.serving.intake import Intake
 from semif_adapter.serving.request_log import RECORD
+from semif_adapter.serving.request_queue import RequestQueue
 from semif_adapter.serving.telemetry import Telemetry
-from semif_adapter.serving.worker import Worker
 
 PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -48,81 +36,86 @@ PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlette:
     """The ASGI application. Its lifespan starts the engine's thread and, at the end, stops it.
 
-    `load` runs on the engine's thread while `/ping` already answers 503. The worker is `app.state.worker`.
+    `load` runs on the engine's thread while `/ping` already answers 503. The queue is `app.state.queue`.
     """
-    worker = Worker(load, settings)
-    intake = Intake(worker, settings)
-    telemetry = Telemetry(worker, settings)
+    queue = RequestQueue(load, settings)
+    intake = Intake(queue, settings)
+    telemetry = Telemetry(queue, settings)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        worker.start()
+        queue.engine_thread.start()
         reporting = asyncio.create_task(telemetry.run())
         yield
         reporting.cancel()
         telemetry.flush()
         intake.close()
-        await worker.close()
+        await queue.engine_thread.close()
 
     async def ping(_: Request) -> Response:
-        worker.check_ready()
+        queue.check_ready()
         return model_reply(Ready())
 
     async def show_metrics(_: Request) -> Response:
         return Response(telemetry.prometheus(), headers={"content-type": PROMETHEUS_MEDIA_TYPE})
 
-    document = openapi(settings)
-
     async def show_openapi(_: Request) -> Response:
         return Response(document, media_type="application/json")
 
     async def show_execution_parameters(_: Request) -> Response:
-        return json_reply(200, execution_parameters(settings).told())
+        return json_reply(200, execution_parameters(settings).to_response())
 
-    async def invocations(request: Request) -> Response:
-        check_key(request, settings.api_key)
-        media_type = check_media_type(request, (JSON, JSON_LINES))
-
-        def read(body: bytes) -> Work[DecisionRequest | DecisionsRequest | SystemOneInvocation]:
-            document = read_document(only_line(body) if media_type == JSON_LINES else body)
-            form = form_of(document)
-            if form == "questions":
-                request.scope[SYSTEM_ONE] = True
-                return Work(*system_one_work(document, SystemOneInvocation, settings))
-            parsed = parse_decisions(document, form, max_decisions=settings.max_decisions)
-            return Work(parsed, *to_questions(parsed))
-
-        parsed, (results, timing) = await intake.answer(request, read)
-        match parsed:
-            case DecisionRequest():
-                return model_reply(DecisionResponse(result=results[0]))
-            case DecisionsRequest():
-                return model_reply(DecisionsResponse(results=tuple(results), timing=timing))
-            case SystemOneInvocation():
-                return model_reply(to_response(parsed, results, timing, settings.confidence))
-
-    routes = [
-        Route("/ping", ping, methods=["GET"]),
-        Route(
-            "/invocations",
-            refusals_as_answers(invocations) if settings.batch else invocations,
-            methods=["POST"],
+    operations = [
+        Operation(
+            "GET",
+            "/ping",
+            ping,
+            "Whether requests are taken",
+            replies=(Ready,),
+            refusals={ErrorBody: (431, 503)},
         ),
-        Route("/execution-parameters", show_execution_parameters, methods=["GET"]),
-        Route("/metrics", show_metrics, methods=["GET"]),
-        Route("/openapi.json", show_openapi, methods=["GET"]),
-        *system_one_routes(settings, worker, intake),
+        invocations_operation(settings, intake),
+        Operation(
+            "GET",
+            "/execution-parameters",
+            show_execution_parameters,
+            "How a SageMaker transform job should send its lines",
+            other_reply=("application/json", "object"),
+            refusals={ErrorBody: (431,)},
+        ),
+        *system_one_operations(settings, queue, intake),
+        Operation(
+            "GET",
+            "/metrics",
+            show_metrics,
+            "Figures in Prometheus' text format",
+            other_reply=("text/plain", "string"),
+            refusals={ErrorBody: (431,)},
+        ),
+        Operation(
+            "GET",
+            "/openapi.json",
+            show_openapi,
+            "This document",
+            other_reply=("application/json", "object"),
+            refusals={ErrorBody: (431,)},
+        ),
     ]
+    document = openapi(operations, settings)
     app = Starlette(
-        routes=routes,
+        routes=[Route(each.path, each.handler, methods=[each.method]) for each in operations],
         middleware=[
-            Middleware(Boundary, paths=frozenset(route.path for route in routes), finished=telemetry.finished)
+            Middleware(
+                Boundary,
+                paths=frozenset(each.path for each in operations),
+                finished=telemetry.finished,
+            )
         ],
         exception_handlers={AdapterError: _adapter_error, HTTPException: _http_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.worker = worker
+    app.state.queue = queue
     return app
 
 

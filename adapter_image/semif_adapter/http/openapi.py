@@ -1,43 +1,18 @@
-"""`GET /openapi.json`: every route, its request and its replies, from the wire types themselves."""
+"""What a route is, and `GET /openapi.json`: every one of them, from the wire types themselves."""
 
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from semif_adapter.contract.settings import Settings
-from semif_adapter.contract.wire import (
-    DecisionRequest,
-    DecisionResponse,
-    DecisionsRequest,
-    DecisionsResponse,
-    ErrorBody,
-    Ready,
-)
-from semif_adapter.forms.systemone.types import (
-    FaultBody,
-    InvalidRequestBody,
-    ModelList,
-    SystemOneInvocation,
-    SystemOneRequest,
-    SystemOneResponse,
-)
+from semif_adapter.http.transform_jobs import Handler
 
 OPENAPI_VERSION = "3.1.0"
 API_VERSION = "1.0"
-REQUESTS = (DecisionRequest, DecisionsRequest, SystemOneInvocation, SystemOneRequest)
-REPLIES = (
-    DecisionResponse,
-    DecisionsResponse,
-    SystemOneResponse,
-    ModelList,
-    Ready,
-    ErrorBody,
-    FaultBody,
-    InvalidRequestBody,
-)
-
 REFUSED = {
     400: "the request is wrong, or its prompt too long",
     401: "no API key, or a wrong one",
@@ -81,84 +56,79 @@ EXAMPLES: dict[str, Json] = {
 }
 
 
-def openapi(settings: Settings) -> bytes:
+@dataclass(frozen=True)
+class Operation:
+    """One route: who answers it, and what the document says of it."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    handler: Handler
+    summary: str
+    _: KW_ONLY
+    description: str | None = None
+    bodies: tuple[type[BaseModel], ...] = ()
+    """What may be sent."""
+    examples: tuple[str, ...] = ()
+    """Of a body, by their names in EXAMPLES."""
+    replies: tuple[type[BaseModel], ...] = ()
+    """What a 200 may hold, where that is of our own types."""
+    other_reply: tuple[str, str] | None = None
+    """The media type of a 200 otherwise, and what JSON Schema calls its content."""
+    refusals: Mapping[type[BaseModel], tuple[int, ...]]
+    """The other statuses, by the type of their bodies."""
+    asks_for_key: bool = False
+    """Whether it needs the API key, where one is set."""
+
+    def describe(self, settings: Settings) -> Json:
+        """The document's entry for it."""
+        entry: Json = {"summary": self.summary}
+        if self.description:
+            entry["description"] = self.description
+        if self.bodies:
+            content = _json(self.bodies)
+            content["application/json"]["examples"] = {
+                name: {"value": EXAMPLES[name]} for name in self.examples
+            }
+            entry["requestBody"] = {"required": True, "content": content}
+        entry["responses"] = {"200": {"description": "the answer", "content": self._content()}} | {
+            str(status): {"description": REFUSED[status], "content": _json((body,))}
+            for body, statuses in self.refusals.items()
+            for status in statuses
+        }
+        if self.asks_for_key and settings.api_key:
+            entry["security"] = [{"bearer": []}]
+        return entry
+
+    def _content(self) -> Json:
+        if self.other_reply:
+            media_type, schema_type = self.other_reply
+            return {media_type: {"schema": {"type": schema_type}}}
+        return _json(self.replies)
+
+
+def openapi(operations: Sequence[Operation], settings: Settings) -> bytes:
     """The document, as JSON text."""
     models: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        *((model, "validation") for model in REQUESTS),
-        *((model, "serialization") for model in REPLIES),
+        *((model, "validation") for operation in operations for model in operation.bodies),
+        *(
+            (model, "serialization")
+            for operation in operations
+            for model in (*operation.replies, *operation.refusals)
+        ),
     ]
-    _, definitions = models_json_schema(models, ref_template="#/components/schemas/{model}")
+    _, definitions = models_json_schema(
+        list(dict.fromkeys(models)), ref_template="#/components/schemas/{model}"
+    )
     schemas = definitions["$defs"]
     schemas["DecisionsRequest"]["properties"]["decisions"]["maxItems"] = settings.max_decisions
     for form in ("SystemOneInvocation", "SystemOneRequest"):
         schemas[form]["properties"]["questions"]["maxProperties"] = settings.max_decisions
-    secured: Json = {"security": [{"bearer": []}]} if settings.api_key else {}
     document = {
         "openapi": OPENAPI_VERSION,
         "info": {"title": "Semif decisions", "version": API_VERSION},
         "paths": {
-            "/ping": {
-                "get": {
-                    "summary": "Whether requests are taken",
-                    "responses": _replies(_json(Ready), ErrorBody, (431, 503)),
-                }
-            },
-            "/invocations": {
-                "post": {
-                    "summary": "Score one decision, several about one state, or System One's questions",
-                    "description": "A body of application/jsonlines is taken too, if it is one line.",
-                    "requestBody": _body(
-                        DecisionRequest, DecisionsRequest, SystemOneInvocation, examples=tuple(EXAMPLES)
-                    ),
-                    "responses": _replies(
-                        _json(DecisionResponse, DecisionsResponse, SystemOneResponse),
-                        ErrorBody,
-                        (400, 401, 408, 413, 415, 431, 500, 503),
-                    )
-                    | _refusals(InvalidRequestBody, (422,)),
-                    **secured,
-                }
-            },
-            "/execution-parameters": {
-                "get": {
-                    "summary": "How a SageMaker transform job should send its lines",
-                    "responses": _replies(
-                        {"application/json": {"schema": {"type": "object"}}}, ErrorBody, (431,)
-                    ),
-                }
-            },
-            "/v1/systemone": {
-                "post": {
-                    "summary": "Answer System One's questions about one state",
-                    "requestBody": _body(SystemOneRequest, examples=("system-one",)),
-                    "responses": _replies(
-                        _json(SystemOneResponse), FaultBody, (401, 404, 408, 413, 415, 429, 431, 500)
-                    )
-                    | _refusals(InvalidRequestBody, (422,)),
-                    **secured,
-                }
-            },
-            "/v1/models": {
-                "get": {
-                    "summary": "The model that answers",
-                    "responses": _replies(_json(ModelList), FaultBody, (401, 429, 431)),
-                    **secured,
-                }
-            },
-            "/metrics": {
-                "get": {
-                    "summary": "Figures in Prometheus' text format",
-                    "responses": _replies({"text/plain": {"schema": {"type": "string"}}}, ErrorBody, (431,)),
-                }
-            },
-            "/openapi.json": {
-                "get": {
-                    "summary": "This document",
-                    "responses": _replies(
-                        {"application/json": {"schema": {"type": "object"}}}, ErrorBody, (431,)
-                    ),
-                }
-            },
+            operation.path: {operation.method.lower(): operation.describe(settings)}
+            for operation in operations
         },
         "components": {
             "schemas": schemas,
@@ -168,20 +138,6 @@ def openapi(settings: Settings) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def _body(*models: type[BaseModel], examples: tuple[str, ...]) -> Json:
-    content = _json(*models)
-    content["application/json"]["examples"] = {name: {"value": EXAMPLES[name]} for name in examples}
-    return {"required": True, "content": content}
-
-
-def _replies(content: Json, error: type[BaseModel], statuses: tuple[int, ...]) -> Json:
-    return {"200": {"description": "the answer", "content": content}} | _refusals(error, statuses)
-
-
-def _refusals(error: type[BaseModel], statuses: tuple[int, ...]) -> Json:
-    return {str(status): {"description": REFUSED[status], "content": _json(error)} for status in statuses}
-
-
-def _json(*models: type[BaseModel]) -> Json:
+def _json(models: Sequence[type[BaseModel]]) -> Json:
     schemas = [{"$ref": f"#/components/schemas/{model.__name__}"} for model in models]
     return {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}}

@@ -2,21 +2,27 @@
 
 import json
 import logging
-import math
 
 from starlette.responses import Response
 from starlette.types import Scope
 
-from semif_adapter.contract.errors import AdapterError, AuthenticationError, EngineError, OverloadedError
+from semif_adapter.contract.errors import AdapterError, AuthenticationError, EngineError
 from semif_adapter.contract.wire import WireModel
-from semif_adapter.forms.systemone.errors import fault
+from semif_adapter.engine.computation import RequestResult
+from semif_adapter.forms.decisions import DecisionForm
+from semif_adapter.forms.form import Form
+from semif_adapter.forms.systemone.form import SystemOneForm
 
 logger = logging.getLogger(__name__)
 
 SYSTEM_ONE_PATHS = "/v1/"
 """What the paths of the System One routes begin with."""
-SYSTEM_ONE = "semif_adapter.system_one"
-"""Where the scope of another route says that its request has turned out to be of that form."""
+
+
+def form_reply(form: Form, result: RequestResult) -> Response:
+    """The reply to a request of `form`. Raises EngineError as `model_reply` does."""
+    with form.refusing():
+        return model_reply(form.to_response(*result))
 
 
 def model_reply(reply: WireModel) -> Response:
@@ -35,19 +41,11 @@ def json_reply(status: int, value: object) -> Response:
 
 
 def error_reply(error: AdapterError, scope: Scope) -> Response:
-    """The reply that tells `error`, in the shape of the request's form.
-
-    Headers repeat the hint of when to come back, for clients without SageMaker.
-    """
-    on_its_own_route = scope["path"].startswith(SYSTEM_ONE_PATHS)
-    if on_its_own_route or scope.get(SYSTEM_ONE, False):
-        status, body, headers = fault(error, behind_sagemaker=not on_its_own_route)
-    else:
-        status, body, headers = error.status, error.body(), {}
-        if isinstance(error, OverloadedError):
-            headers = {"retry-after": str(math.ceil(error.retry_after_seconds))}
+    """The reply that tells `error`, in the request's own form, or in that of its route."""
+    form = SystemOneForm if scope["path"].startswith(SYSTEM_ONE_PATHS) else DecisionForm
+    refusal = error.refusal or form.refusal(error)
+    reply = json_reply(refusal.status, refusal.body.model_dump(mode="json", exclude_none=True))
+    reply.headers.update(refusal.headers)
     if isinstance(error, AuthenticationError):
-        headers["www-authenticate"] = "Bearer"
-    reply = json_reply(status, body.model_dump(mode="json", exclude_none=True))
-    reply.headers.update(headers)
+        reply.headers["www-authenticate"] = "Bearer"
     return reply

@@ -15,11 +15,12 @@ from starlette.types import ASGIApp
 
 from semif_adapter.contract.errors import DrainingError, StartupError
 from semif_adapter.contract.settings import Settings
-from semif_adapter.engine.interface import ScoringEngine
+from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.app import create_app
 from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.serving import request_log
-from semif_adapter.serving.worker import DRAINING_RETRY_SECONDS, Worker
+from semif_adapter.serving.lifecycle import DRAINING_RETRY_SECONDS
+from semif_adapter.serving.request_queue import RequestQueue
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def serve(
     request_log.configure(settings.log_level)
     with listen(settings.host, settings.port) as listener:
         app = create_app(settings, load)
-        return asyncio.run(_serve(settings, app.state.worker, around(app), listener))
+        return asyncio.run(_serve(settings, app.state.queue, around(app), listener))
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -77,7 +78,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def _serve(settings: Settings, worker: Worker, app: ASGIApp, listener: socket.socket) -> int:
+async def _serve(settings: Settings, queue: RequestQueue, app: ASGIApp, listener: socket.socket) -> int:
     server = _Server(
         uvicorn.Config(
             app,
@@ -94,13 +95,13 @@ async def _serve(settings: Settings, worker: Worker, app: ASGIApp, listener: soc
     )
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
-        return await _until_stopped(settings, worker, serving)
+        return await _until_stopped(settings, queue, serving)
     finally:
         server.should_exit = True
         await serving
 
 
-async def _until_stopped(settings: Settings, worker: Worker, serving: "asyncio.Task[None]") -> int:
+async def _until_stopped(settings: Settings, queue: RequestQueue, serving: "asyncio.Task[None]") -> int:
     """Wait for a signal or the engine's end, and drain. Returns the exit status."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -113,16 +114,16 @@ async def _until_stopped(settings: Settings, worker: Worker, serving: "asyncio.T
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    loading = asyncio.create_task(worker.wait_loaded())
+    loading = asyncio.create_task(queue.lifecycle.wait_loaded())
     stopping = asyncio.create_task(stop.wait())
-    breaking = asyncio.create_task(worker.wait_broken())
+    breaking = asyncio.create_task(queue.lifecycle.wait_broken())
     try:
         await asyncio.wait((loading, stopping, serving), return_when=asyncio.FIRST_COMPLETED)
         if loading.done():
             loading.result()
             await asyncio.wait((stopping, serving, breaking), return_when=asyncio.FIRST_COMPLETED)
-        worker.drain()
-        drained = asyncio.create_task(worker.drained())
+        queue.lifecycle.drain()
+        drained = asyncio.create_task(queue.wait_empty())
         await asyncio.wait(
             (drained, breaking), timeout=settings.drain_seconds, return_when=asyncio.FIRST_COMPLETED
         )
@@ -134,7 +135,9 @@ async def _until_stopped(settings: Settings, worker: Worker, serving: "asyncio.T
     if not drained.done():
         drained.cancel()
         logger.error("stopping with requests unanswered after %g seconds", settings.drain_seconds)
-        worker.give_up(DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS))
+        queue.give_up(
+            lambda: DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS)
+        )
         return EXIT_UNFINISHED
     return EXIT_CLEAN
 

@@ -23,7 +23,7 @@ from semif_adapter.contract.transform_parameters import JSON_LINES
 from semif_adapter.http.replies import json_reply
 from semif_adapter.serving.request_log import RECORD
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 def only_line(body: bytes) -> bytes:
@@ -36,12 +36,12 @@ def only_line(body: bytes) -> bytes:
     return line
 
 
-def refusals_as_answers(endpoint: Endpoint) -> Endpoint:
-    """`endpoint`, whose lasting refusals have status 200; all of them in the shape of the decision forms."""
+def refusals_as_answers(handler: Handler) -> Handler:
+    """`handler`, whose lasting refusals have status 200; all of them in the shape of the decision forms."""
 
     async def answer(request: Request) -> Response:
         try:
-            return await endpoint(request)
+            return await handler(request)
         except (OverloadedError, RequestTimeoutError, AbandonedError):
             raise
         except AdapterError as error:

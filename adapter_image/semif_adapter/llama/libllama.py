@@ -188,14 +188,14 @@ class Library:
         return ", ".join(parts) or "unknown"
 
     def _devices(self) -> tuple[Device, ...]:
-        found = []
+        devices = []
         for index in range(self.ggml_backend_dev_count()):
             device = self.ggml_backend_dev_get(index)
             name, description = self.ggml_backend_dev_name(device), self.ggml_backend_dev_description(device)
             backend = self.ggml_backend_reg_name(self.ggml_backend_dev_backend_reg(device))
             kind = self.ggml_backend_dev_type(device)
-            found.append(Device(name.decode(), description.decode(), backend.decode(), kind))
-        return tuple(found)
+            devices.append(Device(name.decode(), description.decode(), backend.decode(), kind))
+        return tuple(devices)
 
     def _hear(self, level: int, text: bytes | None, _data: object) -> None:
         """llama.cpp's log callback; may be called from any of its threads."""
@@ -244,13 +244,13 @@ def _files(folder: Path) -> list[Path]:
     if bundled:
         return bundled[:1]
     names = ("libggml-base.so", "libggml-cpu.so", "libggml.so", "libllama.so")
-    found = {name: path for name in names if (path := _versioned(folder, name)) is not None}
-    if "libllama.so" not in found:
+    paths = {name: path for name in names if (path := _versioned(folder, name)) is not None}
+    if "libllama.so" not in paths:
         raise StartupError(
             f"no libllama.so in {folder}; set SEMIF_LIBRARY_DIR to the folder of llama.cpp's libraries "
             "or to the installed package xllamacpp"
         )
-    return list(found.values())
+    return list(paths.values())
 
 
 def _versioned(folder: Path, name: str) -> Path | None:

@@ -14,8 +14,7 @@ Tokens = npt.NDArray[np.int32]
 _NO_DEVICES = ctypes.c_void_p(None)
 """A list of devices that ends at once."""
 
-_ATTR_CONTROL = 1 << 3  # enum llama_token_attr
-_ATTR_USER_DEFINED = 1 << 4
+_ATTR_USER_DEFINED = 1 << 4  # enum llama_token_attr
 
 
 class Model:
@@ -109,10 +108,6 @@ class Model:
         if token < 0:
             return ""
         return (self.library.llama_vocab_get_text(self._vocab, token) or b"").decode(errors="replace")
-
-    def is_control(self, token: int) -> bool:
-        """Whether `token` is a control token, which text never makes unless special tokens are parsed."""
-        return bool(self.library.llama_vocab_get_attr(self._vocab, token) & _ATTR_CONTROL)
 
     def is_user_defined(self, token: int) -> bool:
         """Whether `token` is one that llama.cpp makes from any text, special tokens parsed or not."""

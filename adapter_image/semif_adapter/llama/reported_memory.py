@@ -23,8 +23,8 @@ class Buffers:
 
     def hear(self, line: str) -> None:
         """A line of llama.cpp's log, which may report a buffer."""
-        if found := _LINE.search(line):
-            device, kind, size = found[1], found[2], round(float(found[3]) * _MIB)
+        if match := _LINE.search(line):
+            device, kind, size = match[1], match[2], round(float(match[3]) * _MIB)
             self._bytes[device, kind] = size + (0 if kind in _WHOLE else self._bytes[device, kind])
 
     def on_cpu(self, *kinds: str) -> int:

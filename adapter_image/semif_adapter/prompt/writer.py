@@ -34,7 +34,7 @@ LONGEST_KEPT = 4096
 at most. Most requests ask what was asked before; it is the states that are new."""
 
 
-class Part(NamedTuple):
+class PromptPart(NamedTuple):
     """A piece of a prompt as the model sees it: what it is, its text, and how many tokens that makes."""
 
     name: Literal["system", "schema", "state", "suffix"]
@@ -47,7 +47,7 @@ class Prompt:
     """A rendered and tokenised prompt; `segments` are decoded one by one, in order."""
 
     segments: tuple[Tokens, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PromptPart, ...]
     """The same in order, with the suffix apart."""
     version: str
 
@@ -130,17 +130,17 @@ class PromptWriter:
             known[state] = self._tokens_of(state, question.path, keep=False)
         schema_tokens = self._tokens_of(schema, question.path)
         words = [
-            (Part("schema", schema, len(schema_tokens)), schema_tokens),
-            (Part("state", state, len(known[state])), known[state]),
+            (PromptPart("schema", schema, len(schema_tokens)), schema_tokens),
+            (PromptPart("state", state, len(known[state])), known[state]),
         ]
         (one, first), (other, second) = words if schema_first else words[::-1]
         return Prompt(
             segments=(self.system, first, np.concatenate([second, self._suffix])),
             parts=(
-                Part("system", self._template.head, len(self.system)),
+                PromptPart("system", self._template.head, len(self.system)),
                 one,
                 other,
-                Part("suffix", self._template.tail, len(self._suffix)),
+                PromptPart("suffix", self._template.tail, len(self._suffix)),
             ),
             version=self.version(layout),
         )

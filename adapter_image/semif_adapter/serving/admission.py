@@ -4,10 +4,9 @@ Pure bookkeeping on the event loop's thread; times are readings of `time.monoton
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from semif_adapter.contract.errors import OverloadedError
+from semif_adapter.serving.admitted_request import AdmittedRequest
 
 MEMORY = 0.8
 """What the earlier requests weigh in the running token rate beside the latest one."""
@@ -37,43 +36,6 @@ class TokenRate:
         self.best = max(self.best, self.tokens_per_second)
 
 
-class Progress(Protocol):
-    """How far the engine is with a request; written by its thread, read by ours."""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens to compute, at most, as the engine knew when it got the request."""
-
-    @property
-    def left(self) -> int:
-        """Those of them that it has not computed yet; an estimate, which may fall below zero."""
-
-    @property
-    def started(self) -> bool:
-        """Whether the engine has begun."""
-
-
-@dataclass(eq=False)
-class Claim:
-    """What one queued request will take."""
-
-    most_tokens: int
-    """Tokens to compute where none of them is cached."""
-    deadline: float
-    progress: Progress | None = None
-    """None: the engine does not know of it yet."""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens to compute, at most, by what is known now; they settle whether it is long (`turns.py`)."""
-        return self.most_tokens if self.progress is None else self.progress.tokens
-
-    @property
-    def left(self) -> int:
-        """Tokens still to compute."""
-        return self.most_tokens if self.progress is None else max(0, self.progress.left)
-
-
 class Admission:
     """Counts the requests that hold a place and the tokens that the engine has still to compute."""
 
@@ -83,13 +45,13 @@ class Admission:
         self.rate = TokenRate(1.0)
         self.requests = 0
         """Requests that hold a place: being read, queued or running."""
-        self._claims: list[Claim] = []
-        """In order of arrival."""
+        self._queue: list[AdmittedRequest] = []
+        """Those that wait for the engine or run, in order of arrival."""
 
     @property
     def queued(self) -> int:
         """Requests that the engine has not begun."""
-        return sum(claim.progress is None or not claim.progress.started for claim in self._claims)
+        return sum(request.status == "waiting" for request in self._queue)
 
     def take_place(self) -> None:
         """Raises OverloadedError where all places are taken."""
@@ -104,61 +66,60 @@ class Admission:
         """The request is answered, refused or abandoned."""
         self.requests -= 1
 
-    def enter(self, tokens: int, deadline: float, now: float) -> Claim:
-        """Queue a request of `tokens` that must be answered by `deadline`; `leave` takes it out.
+    def enter(self, request: AdmittedRequest, now: float) -> None:
+        """Queue `request`, whose tokens are known; `leave` takes it out.
 
         Raises OverloadedError where the queue holds too many tokens, or the answer would come too late, or
         make an earlier one come too late. On an idle machine the best rate so far decides, so that one slow
         spell cannot refuse requests for ever.
         """
-        queued = sum(claim.left for claim in self._claims)
-        if self._claims and queued + tokens > self._max_tokens:
+        tokens = request.tokens
+        queued = sum(other.left for other in self._queue)
+        if self._queue and queued + tokens > self._max_tokens:
             raise OverloadedError(
                 f"{queued} tokens are queued, {tokens} more are over the limit of {self._max_tokens}",
                 retry_after_seconds=_retry(self.backlog_seconds()),
             )
-        rate = self.rate.tokens_per_second if self._claims else self.rate.best
-        claim = Claim(tokens, deadline)
-        after = [*self._claims, claim]
-        late = self._tokens_until(claim, after) / rate - (deadline - now)
+        rate = self.rate.tokens_per_second if self._queue else self.rate.best
+        after = [*self._queue, request]
+        late = self._tokens_until(request, after) / rate - (request.deadline - now)
         if late > 0:
             raise OverloadedError(
                 f"{tokens} tokens behind {queued} would be answered {late:.1f} s after the deadline",
-                retry_after_seconds=_retry(min(late, self.backlog_seconds()) or deadline - now),
+                retry_after_seconds=_retry(min(late, self.backlog_seconds()) or request.deadline - now),
             )
-        for other in self._claims:
-            without, left = self._tokens_until(other, self._claims) / rate, other.deadline - now
+        for other in self._queue:
+            without, left = self._tokens_until(other, self._queue) / rate, other.deadline - now
             if without <= left < self._tokens_until(other, after) / rate:
                 raise OverloadedError(
                     f"{tokens} tokens more would keep an earlier request from its deadline",
                     retry_after_seconds=_retry(without),
                 )
-        self._claims = after
-        return claim
+        self._queue = after
 
-    def leave(self, claim: Claim) -> None:
+    def leave(self, request: AdmittedRequest) -> None:
         """The engine is done with the request, or will never begin it."""
-        self._claims.remove(claim)
+        self._queue.remove(request)
 
     def backlog_seconds(self) -> float:
         """Expected seconds until the engine has computed everything that is queued or running."""
-        return sum(claim.left for claim in self._claims) / self.rate.tokens_per_second
+        return sum(request.left for request in self._queue) / self.rate.tokens_per_second
 
-    def _tokens_until(self, claim: Claim, claims: Sequence[Claim]) -> int:
-        """About how many tokens the engine computes until `claim`, of `claims`, is answered."""
-        place = claims.index(claim)
-        before, behind = claims[:place], claims[place + 1 :]
+    def _tokens_until(self, request: AdmittedRequest, queue: Sequence[AdmittedRequest]) -> int:
+        """About how many tokens the engine computes until `request`, of `queue`, is answered."""
+        place = queue.index(request)
+        before, behind = queue[:place], queue[place + 1 :]
         everything = sum(other.left for other in before)
-        if claim.tokens > self._turn:
-            return everything + claim.left + self._short(behind)
+        if request.tokens > self._turn:
+            return everything + request.left + self._short(behind)
         short = self._short(before)
         # The long ones get a turn before the short ones' first, and again after each of theirs.
-        turns = 1 + (short + claim.left) // self._turn
-        return min(everything, short + turns * self._turn) + claim.left
+        turns = 1 + (short + request.left) // self._turn
+        return min(everything, short + turns * self._turn) + request.left
 
-    def _short(self, claims: Sequence[Claim]) -> int:
+    def _short(self, requests: Sequence[AdmittedRequest]) -> int:
         """Tokens of those that go in between the turns of long ones."""
-        return sum(claim.left for claim in claims if claim.tokens <= self._turn)
+        return sum(request.left for request in requests if request.tokens <= self._turn)
 
 
 def _retry(seconds: float) -> float:

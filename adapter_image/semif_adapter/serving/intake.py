@@ -1,10 +1,9 @@
 """The way of one request from its first byte to its answer, the same for every form of request."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
-from typing import Generic, NamedTuple, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -17,15 +16,14 @@ from semif_adapter.contract.errors import (
     InvalidRequestError,
     RequestTimeoutError,
 )
-from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
-from semif_adapter.contract.wire import Layout
-from semif_adapter.engine.interface import Answer, Prepared
+from semif_adapter.engine.computation import Computation, RequestResult
+from semif_adapter.forms.form import Form
+from semif_adapter.serving.admitted_request import AdmittedRequest
 from semif_adapter.serving.content_encoding import decode_body
+from semif_adapter.serving.lifecycle import DRAINING_RETRY_SECONDS
 from semif_adapter.serving.request_log import RECORD, RequestRecord
-from semif_adapter.serving.worker import DRAINING_RETRY_SECONDS, Place, Worker
-
-Parsed = TypeVar("Parsed")
+from semif_adapter.serving.request_queue import RequestQueue
 
 CHECKERS = 2
 """Threads that parse and tokenise, off the event loop: a body of some megabytes takes seconds, a ping must be
@@ -33,36 +31,26 @@ answered within two. More at a time would take the interpreter's lock from the e
 CHECK_RETRY_SECONDS = 5.0
 
 
-class Work(NamedTuple, Generic[Parsed]):
-    """A request that was read: as its form has it, and what the engine is asked.
-
-    `layout` is the form's; the setting of that name overrules it.
-    """
-
-    request: Parsed
-    questions: Sequence[Question]
-    layout: Layout
-
-
 class Intake:
     """Reads, checks, queues and scores requests, each within its deadline."""
 
-    def __init__(self, worker: Worker, settings: Settings) -> None:
-        self._worker = worker
+    def __init__(self, queue: RequestQueue, settings: Settings) -> None:
+        self._queue = queue
         self._settings = settings
         self._checkers = ThreadPoolExecutor(CHECKERS, thread_name_prefix="check")
 
-    async def answer(self, request: Request, read: Callable[[bytes], Work[Parsed]]) -> tuple[Parsed, Answer]:
-        """The parsed request and its answer. `read` parses the body, on a thread of its own.
+    async def answer(self, request: Request, read: Callable[[bytes], Form]) -> tuple[Form, RequestResult]:
+        """What the body asks, and its result. `read` parses the body, on a thread of its own.
 
-        A client that hangs up frees its place at once. Raises AdapterError.
+        A client that hangs up frees its place at once. Raises AdapterError, from when the form is known with
+        its refusal in that.
         """
         record: RequestRecord = request.scope[RECORD]
-        with self._worker.admit() as place:
+        with self._queue.admit() as admitted:
             body = await self._read_body(request)
             record.body_bytes = len(body)
             encoding = request.headers.get("content-encoding", "identity")
-            working = asyncio.ensure_future(self._work(body, encoding, read, place, record))
+            working = asyncio.ensure_future(self._work(body, encoding, read, admitted, record))
             leaving = asyncio.ensure_future(_hung_up(request))
             try:
                 await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -82,50 +70,51 @@ class Intake:
         self,
         body: bytes,
         encoding: str,
-        read: Callable[[bytes], Work[Parsed]],
-        place: Place,
+        read: Callable[[bytes], Form],
+        admitted: AdmittedRequest,
         record: RequestRecord,
-    ) -> tuple[Parsed, Answer]:
+    ) -> tuple[Form, RequestResult]:
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(place.deadline - monotonic()):
-                work, prepared = await loop.run_in_executor(
+            async with asyncio.timeout(admitted.deadline - monotonic()):
+                form, computation = await loop.run_in_executor(
                     self._checkers, self._prepare, body, encoding, read
                 )
         except TimeoutError:
             raise DeadlineError(
                 "the request could not be checked in time", retry_after_seconds=CHECK_RETRY_SECONDS
             ) from None
-        record.decisions = len(work.questions)
-        record.options = sum(len(question.options) for question in work.questions)
+        record.decisions = len(form.questions)
+        record.options = sum(len(question.options) for question in form.questions)
         try:
-            answer = await self._score(prepared, place)
+            with form.refusing():
+                result = await self._score(admitted, computation)
         finally:
-            if place.tokens:
-                record.queue_seconds, record.score_seconds = place.queue_seconds, place.score_seconds
-        _note(record, answer)
-        return work.request, answer
+            if admitted.status != "reading":
+                record.queue_seconds = admitted.queue_seconds
+                record.score_seconds = admitted.score_seconds
+        _note(record, result)
+        return form, result
 
-    async def _score(self, prepared: Prepared, place: Place) -> Answer:
+    async def _score(self, admitted: AdmittedRequest, computation: Computation) -> RequestResult:
         try:
-            return await self._worker.score(prepared, place)
+            return await self._queue.score(admitted, computation)
         except EngineError:
             if not self._settings.batch:
                 raise
         # Nobody asks a line of a transform job again that has its error object for an answer.
-        return await self._worker.score(prepared, place)
+        return await self._queue.score(admitted, computation.again())
 
-    def _prepare(
-        self, body: bytes, encoding: str, read: Callable[[bytes], Work[Parsed]]
-    ) -> tuple[Work[Parsed], Prepared]:
-        work = read(decode_body(body, encoding, self._settings.max_body_bytes))
-        work = work._replace(layout=self._settings.layout or work.layout)
-        return work, self._worker.prepare(work.questions, work.layout)
+    def _prepare(self, body: bytes, encoding: str, read: Callable[[bytes], Form]) -> tuple[Form, Computation]:
+        form = read(decode_body(body, encoding, self._settings.max_body_bytes))
+        layout = self._settings.layout or form.layout
+        with form.refusing():
+            return form, self._queue.engine.prepare(form.questions, layout)
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
         reading = asyncio.ensure_future(read_body(request, self._settings.max_body_bytes))
-        draining = asyncio.ensure_future(self._worker.wait_draining())
+        draining = asyncio.ensure_future(self._queue.lifecycle.wait_draining())
         seconds = self._settings.body_seconds
         try:
             await asyncio.wait((reading, draining), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -162,9 +151,9 @@ async def _hung_up(request: Request) -> None:
         pass
 
 
-def _note(record: RequestRecord, answer: Answer) -> None:
-    """What the answer cost, into the request's record."""
-    results, timing = answer
+def _note(record: RequestRecord, result: RequestResult) -> None:
+    """What the result cost, into the request's record."""
+    results, timing = result
     record.input_tokens = sum(result.input_tokens for result in results)
     record.cached_tokens = sum(result.cached_tokens for result in results)
     record.prefill_tokens = timing.prefix_tokens - timing.prefix_cached_tokens

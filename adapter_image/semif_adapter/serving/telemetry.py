@@ -1,4 +1,4 @@
-"""Feeds the metrics from the requests and the worker, and writes them to standard output in time."""
+"""Feeds the metrics from the requests and their queue, and writes them to standard output in time."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from semif_adapter.contract.errors import DeadlineError, OverloadedError
 from semif_adapter.contract.figures import Metric, Recorder
 from semif_adapter.contract.settings import Settings
 from semif_adapter.serving.request_log import RequestRecord
-from semif_adapter.serving.worker import Worker
+from semif_adapter.serving.request_queue import RequestQueue
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ UNLOGGED = frozenset({"/ping", "/metrics"})
 class Telemetry:
     """What one process tells about itself. On the event loop's thread."""
 
-    def __init__(self, worker: Worker, settings: Settings) -> None:
-        self._worker = worker
+    def __init__(self, queue: RequestQueue, settings: Settings) -> None:
+        self._queue = queue
         self._emf = settings.metrics == "emf"
         self._recorder = Recorder(settings.endpoint_name)
 
@@ -54,7 +54,7 @@ class Telemetry:
 
     def prometheus(self) -> str:
         """The reply to `GET /metrics`."""
-        return self._recorder.prometheus(self._gauges(), self._worker.state)
+        return self._recorder.prometheus(self._gauges(), self._queue.lifecycle.state)
 
     def flush(self) -> None:
         """Write what was observed since the last time."""
@@ -75,10 +75,10 @@ class Telemetry:
             self.flush()
 
     def _gauges(self) -> dict[Metric, float]:
-        admission, speed = self._worker.admission, self._worker.speed
+        admission, speed = self._queue.admission, self._queue.speed
         return {
             figures.QUEUE_DEPTH: admission.queued,
             figures.IN_FLIGHT: admission.requests,
             figures.TOKENS_PER_SECOND: speed.tokens_per_second,
-            figures.ENGINE_READY: int(self._worker.state == "ready"),
+            figures.ENGINE_READY: int(self._queue.lifecycle.state == "ready"),
         }

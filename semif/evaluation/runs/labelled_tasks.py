@@ -19,8 +19,8 @@ from typing import Any, cast, get_args
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
 from semif.project.whole_files import read_whole
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
-from semif_adapter.contract.problems import path_text, refuse, type_name
 from semif_adapter.contract.question import Content, content_text
+from semif_adapter.contract.request_problems import path_text, refuse, type_name
 from semif_adapter.contract.strict_json import read_json
 from semif_adapter.contract.wire import MAX_BODY_BYTES, Decision, Option, QuestionKind
 from semif_adapter.forms.invocations import parse_decision
@@ -33,7 +33,6 @@ from semif_adapter.forms.systemone.types import (
     NoulQuestion,
     ScoreQuestion,
     SystemOneInvocation,
-    Text,
 )
 
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
@@ -200,7 +199,7 @@ def _descriptions(question: AnyQuestion) -> dict[str, str]:
             return {str(level): _words(text) for level, text in enumerate(question.criteria)}
 
 
-def _words(text: Text | None) -> str:
+def _words(text: Content | None) -> str:
     return "" if text is None else content_text(text)
 
 

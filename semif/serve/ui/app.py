@@ -16,7 +16,7 @@ from semif_adapter.contract.settings import Settings
 from semif_adapter.http.media_type import check_media_type
 from semif_adapter.http.replies import error_reply
 from semif_adapter.serving.intake import read_body
-from semif_adapter.serving.worker import Worker
+from semif_adapter.serving.request_queue import RequestQueue
 
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/ui/"
@@ -38,7 +38,7 @@ class WithPage:
     """
 
     def __init__(self, adapter: Starlette, settings: Settings) -> None:
-        page = _page(adapter.state.worker, settings)
+        page = _page(adapter.state.queue, settings)
 
         async def either(scope: Scope, receive: Receive, send: Send) -> None:
             is_page = scope["type"] == "http" and (scope["path"] == "/" or scope["path"].startswith(PREFIX))
@@ -52,12 +52,12 @@ class WithPage:
         await self._app(scope, receive, send)
 
 
-def _page(worker: Worker, settings: Settings) -> ASGIApp:
+def _page(queue: RequestQueue, settings: Settings) -> ASGIApp:
     async def show_prompt(request: Request) -> Response:
         check_media_type(request)
-        with worker.admit():
+        with queue.admit():
             body = await read_body(request, settings.max_body_bytes)
-            view = await run_in_threadpool(prompt_view, body, worker, settings)
+            view = await run_in_threadpool(prompt_view, body, queue.engine, settings)
         return Response(view.model_dump_json(), media_type="application/json")
 
     async def refuse(request: Request, error: Exception) -> Response:

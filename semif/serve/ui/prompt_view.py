@@ -4,10 +4,10 @@ from pydantic import BaseModel
 
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Readout
-from semif_adapter.engine.tasks import Task
+from semif_adapter.engine.question_writer import WrittenQuestion
+from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.forms.decisions import to_questions
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
-from semif_adapter.serving.worker import Worker
 
 
 class PromptPiece(BaseModel):
@@ -29,7 +29,7 @@ class PromptView(BaseModel):
     """What is scored behind the prompt for each option: its letter, or its words."""
 
 
-def prompt_view(body: bytes, worker: Worker, settings: Settings) -> PromptView:
+def prompt_view(body: bytes, engine: ScoringEngine, settings: Settings) -> PromptView:
     """The prompt of the decision in `body`; may run on any thread.
 
     Raises AdapterError as a request for the answer would.
@@ -37,19 +37,18 @@ def prompt_view(body: bytes, worker: Worker, settings: Settings) -> PromptView:
     document = read_document(body)
     request = parse_decisions(document, form_of(document), max_decisions=1)
     questions, layout = to_questions(request)
-    prepared = worker.prepare(questions, settings.layout or layout)
-    task = prepared.groups[0][0]
-    prompt = task.prompts[0]
+    written = engine.prepare(questions, settings.layout or layout).groups[0][0]
+    prompt = written.prompts[0]
     return PromptView(
-        readout=task.readout,
+        readout=written.readout,
         version=prompt.version,
         sha256=prompt.sha256,
         parts=tuple(PromptPiece(name=name, text=text, tokens=tokens) for name, text, tokens in prompt.parts),
-        answers=_answers(task),
+        answers=_answers(written),
     )
 
 
-def _answers(task: Task) -> tuple[str, ...]:
-    if task.readout == "letters":
-        return tuple(label.text for label in task.labels)
-    return tuple(option.spoken for option in task.question.options)
+def _answers(written: WrittenQuestion) -> tuple[str, ...]:
+    if written.readout == "letters":
+        return tuple(label.text for label in written.labels)
+    return tuple(option.spoken for option in written.question.options)

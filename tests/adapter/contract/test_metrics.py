@@ -7,7 +7,7 @@ import pytest
 
 from semif_adapter.contract import figures
 from semif_adapter.contract.figures import METRICS, Recorder
-from semif_adapter.serving.worker import State
+from semif_adapter.serving.lifecycle import LifecycleState
 
 GAUGES = {metric: 2.0 for metric in METRICS if metric.kind == "gauge"}
 
@@ -25,8 +25,8 @@ def test_the_names_need_no_library_but_pythons() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_every_state_of_the_worker_has_its_series() -> None:
-    assert get_args(State) == figures.STATES
+def test_every_state_of_the_server_has_its_series() -> None:
+    assert get_args(LifecycleState) == figures.STATES
 
 
 def test_names_are_unique() -> None:

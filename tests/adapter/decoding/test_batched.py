@@ -12,9 +12,8 @@ from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.wire import Layout
 from semif_adapter.decoding import batched_decoder
+from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.interface import Answer
-from semif_adapter.engine.scheduler import Run
 from semif_adapter.llama import context
 
 CONTEXT = 512
@@ -54,21 +53,23 @@ def ask(state: str, number: int) -> Question:
     return Question(str(number), state, f"Question {number}? " * (number + 1), options, "decision")
 
 
-def begin(engine: Engine, state: str, numbers: tuple[int, ...], layout: Layout) -> Run[Answer]:
-    return engine.begin(engine.prepare([ask(state, number) for number in numbers], layout))
+def begin(engine: Engine, state: str, numbers: tuple[int, ...], layout: Layout) -> Computation:
+    computation = engine.prepare([ask(state, number) for number in numbers], layout)
+    engine.begin(computation)
+    return computation
 
 
-def passes_until_ended(engine: Engine, runs: list[Run[Answer]]) -> int:
+def passes_until_ended(engine: Engine, computations: list[Computation]) -> int:
     count = 0
-    while not all(run.ended for run in runs):
-        engine.advance()
+    while not all(computation.ended for computation in computations):
+        engine.scheduler.advance()
         count += 1
     return count
 
 
-def logits(run: Run[Answer]) -> list[tuple[float, ...]]:
-    assert run.result is not None, run.failure
-    return [result.option_logits for result in run.result[0]]
+def logits(computation: Computation) -> list[tuple[float, ...]]:
+    assert computation.result is not None, computation.failure
+    return [result.option_logits for result in computation.result[0]]
 
 
 def alone(load: Load, state: str, numbers: tuple[int, ...], layout: Layout) -> list[Any]:
@@ -78,13 +79,13 @@ def alone(load: Load, state: str, numbers: tuple[int, ...], layout: Layout) -> l
 
 def test_requests_share_passes_and_get_what_each_gets_alone(load: Load) -> None:
     engine, invariant = load(mode="batched"), load(mode="invariant")
-    runs = [begin(engine, *request) for request in REQUESTS]
+    computations = [begin(engine, *request) for request in REQUESTS]
     one_by_one = [begin(invariant, *request) for request in REQUESTS]
 
-    assert 2 * passes_until_ended(engine, runs) < passes_until_ended(invariant, one_by_one)
+    assert 2 * passes_until_ended(engine, computations) < passes_until_ended(invariant, one_by_one)
 
-    for run, request in zip(runs, REQUESTS, strict=True):
-        assert logits(run) == alone(load, *request)
+    for computation, request in zip(computations, REQUESTS, strict=True):
+        assert logits(computation) == alone(load, *request)
     assert (engine.info.mode, engine.info.invariant) == ("batched", False)
     assert (invariant.info.mode, invariant.info.invariant) == ("invariant", True)
 
@@ -108,20 +109,20 @@ def test_who_finds_no_room_waits_and_nothing_is_lost(load: Load, monkeypatch: py
     monkeypatch.setattr(batched_decoder, "ROWS_KEPT", batched_decoder.ROWS_AT_ONCE)
     engine = load(mode="batched", streams=2, turn_tokens=200)
     for turn in range(3):
-        runs = [begin(engine, *request) for request in REQUESTS]
+        computations = [begin(engine, *request) for request in REQUESTS]
         poison = begin(engine, SPOILED, (0, 1), "state-first")
         for _ in range(1 + 2 * turn):
-            engine.advance()
-        gone = runs[turn]
-        engine.abandon(gone)
-        passes_until_ended(engine, [*runs, poison])
+            engine.scheduler.advance()
+        gone = computations[turn]
+        engine.scheduler.abandon(gone)
+        passes_until_ended(engine, [*computations, poison])
 
         assert gone.result is not None or isinstance(gone.failure, AbandonedError)
         # The sliding window may have passed the NaN.
         assert isinstance(poison.failure, EngineError) or engine.info.name == "tiny-gemma3"
-        for run, request in zip(runs, REQUESTS, strict=True):
-            if run is not gone:
-                assert logits(run) == alone(load, *request)
+        for computation, request in zip(computations, REQUESTS, strict=True):
+            if computation is not gone:
+                assert logits(computation) == alone(load, *request)
 
 
 def test_255_options_of_several_words(tiny_gguf: Callable[..., Path], load_engine: Load) -> None:
@@ -161,8 +162,8 @@ def test_a_pass_of_several_sequences_is_not_left_in_its_middle(
     passes_until_ended(engine, [stays])
     leaves = begin(engine, "It is off. ", (0, 1, 2), "state-first")
     while len(leaves.waiting) < 3:
-        engine.advance()
-    leave.append(lambda: engine.abandon(leaves))
+        engine.scheduler.advance()
+    leave.append(lambda: engine.scheduler.abandon(leaves))
     passes_until_ended(engine, [leaves])
 
     assert not leave

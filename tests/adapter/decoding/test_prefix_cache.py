@@ -16,9 +16,8 @@ from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Readout, Result
 from semif_adapter.decoding import prefix_cache
+from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.interface import Answer
-from semif_adapter.engine.scheduler import Run
 from semif_adapter.llama.context import BATCH_TOKENS
 
 CONTEXT = 1280
@@ -143,28 +142,32 @@ class Interleaved:
     def __init__(self, engine: Engine, kinds: list[Request]) -> None:
         self._engine = engine
         self._kinds = kinds
-        self._asked: dict[Run[Answer], Request] = {}
-        self.ended: list[tuple[Run[Answer], Request]] = []
+        self._asked: dict[Computation, Request] = {}
+        self.ended: list[tuple[Computation, Request]] = []
 
     def begin(self, place: int) -> None:
         layout, state, numbers = request = self._kinds[place % len(self._kinds)]
         questions = [ask(state, number) for number in numbers]
-        self._asked[self._engine.begin(self._engine.prepare(questions, layout))] = request
+        computation = self._engine.prepare(questions, layout)
+        self._engine.begin(computation)
+        self._asked[computation] = request
 
     def step(self, place: int) -> bool:
         """Give the live one at `place` its next pass; False where it waits for others."""
         if not self._asked:
             return False
-        moved = self._engine.runner.step([list(self._asked)[place % len(self._asked)]])
-        self.ended += [(run, self._asked.pop(run)) for run in self._engine.runner.collect()]
+        moved = self._engine.scheduler.step([list(self._asked)[place % len(self._asked)]])
+        self.ended += [
+            (computation, self._asked.pop(computation)) for computation in self._engine.scheduler.collect()
+        ]
         return moved
 
     def abandon(self, place: int) -> None:
         if self._asked:
-            run = list(self._asked)[place % len(self._asked)]
-            self._engine.abandon(run)
+            computation = list(self._asked)[place % len(self._asked)]
+            self._engine.scheduler.abandon(computation)
             self.step(place)
-            assert self.ended[-1][0] is run
+            assert self.ended[-1][0] is computation
 
     def finish(self) -> None:
         while self._asked:
@@ -199,11 +202,11 @@ def test_an_answer_is_the_same_to_the_bit_whoever_else_is_in_the_middle_of_his(
         for act, place in schedule:
             act(interleaved, place)
         interleaved.finish()
-        for run, (layout, state, numbers) in interleaved.ended:
-            if run.result is None:
-                assert state == SPOILED or isinstance(run.failure, AbandonedError)
+        for computation, (layout, state, numbers) in interleaved.ended:
+            if computation.result is None:
+                assert state == SPOILED or isinstance(computation.failure, AbandonedError)
             elif state != SPOILED:
-                results, timing = run.result
+                results, timing = computation.result
                 for number, result in zip(numbers, results, strict=True):
                     assert result.option_logits == alone(layout, state, number)
                     assert 0 <= result.cached_tokens <= result.input_tokens - SUFFIX

@@ -8,9 +8,8 @@ import pytest
 
 from semif_adapter.contract.errors import AbandonedError
 from semif_adapter.contract.question import OptionText, Question
+from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.interface import Answer
-from semif_adapter.engine.scheduler import Run
 
 CONTEXT = 4096
 
@@ -31,23 +30,29 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
         return engine.score([question("The lamp is on.")], "schema-first")[0][0].option_logits
 
     before = logits()
-    run = engine.begin(engine.prepare([question("x" * (CONTEXT - 1000))], "schema-first"))
-    ended: list[Run[Answer]] = []
+    computation = begin(engine, "x" * (CONTEXT - 1000))
+    ended: list[Computation] = []
     thread = threading.Thread(target=lambda: ended.extend(until_one_ends(engine)))
     thread.start()
-    while not run.started:
+    while not computation.started:
         pass
-    engine.abandon(run)
+    engine.scheduler.abandon(computation)
     thread.join(30)
 
-    assert ended == [run]
-    assert isinstance(run.failure, AbandonedError)
-    assert run.decoded_tokens < CONTEXT - 1000
+    assert ended == [computation]
+    assert isinstance(computation.failure, AbandonedError)
+    assert computation.decoded_tokens < CONTEXT - 1000
     assert logits() == before
 
 
-def until_one_ends(engine: Engine) -> list[Run[Answer]]:
-    while not (ended := engine.advance()):
+def begin(engine: Engine, state: str) -> Computation:
+    computation = engine.prepare([question(state)], "schema-first")
+    engine.begin(computation)
+    return computation
+
+
+def until_one_ends(engine: Engine) -> list[Computation]:
+    while not (ended := engine.scheduler.advance()):
         pass
     return ended
 
@@ -56,8 +61,8 @@ def test_what_is_abandoned_at_rest_is_never_run(
     tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
 ) -> None:
     engine = load_engine(tiny_gguf(), context_tokens=CONTEXT)
-    gone, other = (engine.begin(engine.prepare([question("on")], "schema-first")) for _ in range(2))
-    engine.abandon(gone)
+    gone, other = (begin(engine, "on") for _ in range(2))
+    engine.scheduler.abandon(gone)
 
     assert until_one_ends(engine) == [gone]
     assert isinstance(gone.failure, AbandonedError)

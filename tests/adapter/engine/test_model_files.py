@@ -37,18 +37,22 @@ def test_the_manifest_names_the_model_among_others(tmp_path: Path) -> None:
     (tmp_path / "another.gguf").write_bytes(b"not this one")
     manifest = manifest_for(CONTENT)
 
-    found = find_model(write_archive(tmp_path, CONTENT, manifest.canonical_bytes()))
+    file = find_model(write_archive(tmp_path, CONTENT, manifest.canonical_bytes()))
 
-    assert (found.path, found.sha256, found.manifest) == (tmp_path / "m.gguf", manifest.gguf.sha256, manifest)
+    assert (file.path, file.sha256, file.manifest) == (
+        tmp_path / "m.gguf",
+        manifest.gguf.sha256,
+        manifest,
+    )
 
 
 def test_the_only_gguf_of_a_folder_without_a_manifest_is_taken(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(CONTENT)
 
-    found = find_model(Settings(model_dir=tmp_path))
+    file = find_model(Settings(model_dir=tmp_path))
 
-    assert (found.path, found.manifest) == (tmp_path / "m.gguf", None)
-    assert found.sha256 == hashlib.sha256(CONTENT).hexdigest()
+    assert (file.path, file.manifest) == (tmp_path / "m.gguf", None)
+    assert file.sha256 == hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -102,14 +106,14 @@ def test_a_split_model_is_one_candidate_and_its_bytes_count_in_order(tmp_path: P
     for number, name in enumerate(names):
         (tmp_path / name).write_bytes(CONTENT + bytes([number]))
 
-    found = find_model(Settings(model_dir=tmp_path))
+    file = find_model(Settings(model_dir=tmp_path))
 
-    assert found.path == tmp_path / names[0]
-    assert found.size == 3 * (len(CONTENT) + 1)
+    assert file.path == tmp_path / names[0]
+    assert file.size == 3 * (len(CONTENT) + 1)
     assert (
-        found.sha256 == hashlib.sha256(b"".join(CONTENT + bytes([number]) for number in range(3))).hexdigest()
+        file.sha256 == hashlib.sha256(b"".join(CONTENT + bytes([number]) for number in range(3))).hexdigest()
     )
-    assert find_model(Settings(gguf=tmp_path / names[2])) == found
+    assert find_model(Settings(gguf=tmp_path / names[2])) == file
 
     (tmp_path / names[1]).unlink()
     for settings in (Settings(model_dir=tmp_path), Settings(gguf=tmp_path / names[0])):

@@ -11,9 +11,9 @@ from jevcompat.validate import choice_confidence, score_confidence
 from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.strict_json import read_json
 from semif_adapter.forms.systemone.answers import peak, spread
-from semif_adapter.forms.systemone.errors import fault
 from semif_adapter.forms.systemone.parse import is_ours, parse_system_one
 from semif_adapter.forms.systemone.questions import to_questions
+from semif_adapter.forms.systemone.refusal import refusal
 from semif_adapter.forms.systemone.types import SystemOneInvocation, SystemOneRequest
 
 SECRET = "Orchideenwasser"
@@ -64,7 +64,7 @@ def test_errors_are_422_by_location_and_never_show_the_callers_text(body: bytes)
     try:
         parse(body)
     except InvalidRequestError as error:
-        status, reply, _ = fault(error, behind_sagemaker=False)
+        status, reply, _ = refusal(error, behind_sagemaker=False)
         text = reply.model_dump_json()
         assert status == 422
         assert SECRET not in text

@@ -18,13 +18,14 @@ from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result, ResultTiming, SharedTiming
 from semif_adapter.decoding.steps import Steps, forward
-from semif_adapter.engine.interface import Answer, Prepared, ScoringEngine
-from semif_adapter.engine.scheduler import Run, Runner
+from semif_adapter.engine.computation import Computation, RequestResult
+from semif_adapter.engine.scheduler import Scheduler
+from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.app import create_app
 from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.http.server import listen
 from semif_adapter.llama.context import Pass, Rows
-from semif_adapter.serving.worker import Worker
+from semif_adapter.serving.request_queue import RequestQueue
 from tests.support.model_info import model_info
 
 INFO = model_info(name="scripted", file="scripted.gguf")
@@ -57,13 +58,6 @@ class ScriptedContext:
         pass
 
 
-@dataclass(frozen=True)
-class ScriptedRequest(Prepared):
-    """What the script is asked."""
-
-    questions: Sequence[Question]
-
-
 class ScriptedEngine:
     """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN.
 
@@ -94,30 +88,27 @@ class ScriptedEngine:
         self.abandoned: threading.Event = context.abandoned
         self.passes: list[Sequence[Question]] = context.passes
         self._requests: list[Sequence[Question]] = context.requests
-        self._runner = Runner[Answer](context, turn_tokens=TURN, shares_passes=False, forget=lambda: None)
-        self.advance = self._runner.advance
-        self.abandon = self._runner.abandon
+        self.scheduler = Scheduler(context, turn_tokens=TURN, shares_passes=False, forget=lambda: None)
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> ScriptedRequest:
-        return ScriptedRequest(layout, (), self._tokens(questions), questions)
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
+        tokens = self._tokens(questions)
+        return Computation((), tokens, lambda _: self._steps(questions, layout, tokens))
 
-    def begin(self, prepared: Any) -> Run[Answer]:
-        run = Run(lambda _: self._steps(prepared), prepared.tokens)
-        self._runner.add(run)
-        return run
+    def begin(self, computation: Computation) -> None:
+        self.scheduler.add(computation)
 
-    def _steps(self, prepared: ScriptedRequest) -> Steps[Answer]:
-        self.calls.append((prepared.questions, prepared.layout))
-        self._requests.append(prepared.questions)
-        yield from forward(len(self._requests) - 1, 0, np.zeros(prepared.tokens, np.int32), 0, TURN)
+    def _steps(self, questions: Sequence[Question], layout: Layout, tokens: int) -> Steps[RequestResult]:
+        self.calls.append((questions, layout))
+        self._requests.append(questions)
+        yield from forward(len(self._requests) - 1, 0, np.zeros(tokens, np.int32), 0, TURN)
         timing = SharedTiming(
-            batch_size=len(prepared.questions),
+            batch_size=len(questions),
             prefix_tokens=1,
             prefill_seconds=0,
             suffix_forward_seconds=0,
             total_seconds=0,
         )
-        return [self._result(question) for question in prepared.questions], timing
+        return RequestResult([self._result(question) for question in questions], timing)
 
     def _result(self, question: Question) -> Result:
         count = len(question.options)
@@ -161,7 +152,7 @@ class HttpServer:
 
     def __init__(self, load: Callable[[], ScoringEngine], **settings: Any) -> None:
         app = create_app(Settings(**{"metrics": "off", **settings}), load)
-        self.worker: Worker = app.state.worker
+        self.queue: RequestQueue = app.state.queue
         self.engine: ScriptedEngine | None = None
         self._listener = listen("127.0.0.1", 0)
         self.port: int = self._listener.getsockname()[1]
@@ -189,7 +180,7 @@ class HttpServer:
 
     def wait_ready(self) -> "HttpServer":
         """Wait until the model is loaded."""
-        asyncio.run_coroutine_threadsafe(self.worker.wait_loaded(), self._loop).result(300)
+        asyncio.run_coroutine_threadsafe(self.queue.lifecycle.wait_loaded(), self._loop).result(300)
         return self
 
     def connect(self) -> http.client.HTTPConnection:

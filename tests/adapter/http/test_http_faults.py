@@ -60,7 +60,7 @@ def test_a_full_server_answers_503_at_once_and_says_when_to_come_back(
         first = callers.submit(server.ask, {"decision": decision})
         assert scoring.wait(30)
         second = callers.submit(server.ask, {"decision": decision})
-        while server.worker.admission.requests < 2:
+        while server.queue.admission.requests < 2:
             assert server.request("GET", "/ping").status == 200  # a busy engine does not stop the ping
         third = server.ask({"decision": decision})
         go_on.set()
@@ -105,7 +105,7 @@ def test_a_stopping_server_finishes_what_it_admitted_and_takes_nothing_new(
     with ThreadPoolExecutor() as callers:
         running = callers.submit(server.ask, {"decision": decision})
         assert scoring.wait(30)
-        server.call_soon(server.worker.drain)
+        server.call_soon(server.queue.lifecycle.drain)
         while server.request("GET", "/ping").status == 200:
             pass
         reply = server.ask({"decision": decision})

@@ -120,7 +120,7 @@ def test_a_short_request_need_not_wait_for_a_long_one_to_end(
     server = start_server(scripted(gate, tokens=lambda asked: 2000 if asked[0].id == "long" else 10))
     long = run_one(server, gate, callers, decision | {"id": "long"})
     short = callers.submit(server.ask, {"decision": decision | {"id": "short"}})
-    wait_until(server, lambda: server.worker.admission.queued == 1)
+    wait_until(server, lambda: server.queue.admission.queued == 1)
     gate.open()
     assert [long.result().status, short.result().status] == [200, 200]
     ids = [questions[0].id for questions in server.engine.passes]
@@ -156,7 +156,7 @@ def test_a_client_that_hangs_up_in_the_queue_frees_its_place(
     decision: Document,
 ) -> None:
     server = start_server(scripted(gate), max_in_flight=2)
-    admission = server.worker.admission
+    admission = server.queue.admission
     running = run_one(server, gate, callers, decision)
     leaving = send_and_leave(server, decision | {"id": "gone"})
     wait_until(server, lambda: admission.queued == 1)
@@ -183,12 +183,12 @@ def test_a_client_that_hangs_up_while_running_stops_the_work_on_it_alone(
     assert not server.engine.abandoned.is_set()
     leaving.close()
     assert server.engine.abandoned.wait(30)
-    wait_until(server, lambda: server.worker.admission.requests == 0)
+    wait_until(server, lambda: server.queue.admission.requests == 0)
     neighbour = callers.submit(server.ask, {"decision": decision | {"id": "neighbour"}})
-    wait_until(server, lambda: server.worker.admission.queued == 1)
+    wait_until(server, lambda: server.queue.admission.queued == 1)
     gate.open()
     assert neighbour.result().status == 200
-    assert server.worker.admission.backlog_seconds() == 0.0
+    assert server.queue.admission.backlog_seconds() == 0.0
 
 
 def test_an_upload_that_stalls_gives_its_place_back(
@@ -213,9 +213,9 @@ def test_an_upload_that_stalls_does_not_delay_a_stop(
         b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         b"Content-Length: 1000\r\n\r\n{",
     )
-    wait_until(server, lambda: server.worker.admission.requests == 1)
-    server.call_soon(server.worker.drain)
-    wait_until(server, lambda: server.worker.admission.requests == 0)
+    wait_until(server, lambda: server.queue.admission.requests == 1)
+    server.call_soon(server.queue.lifecycle.drain)
+    wait_until(server, lambda: server.queue.admission.requests == 0)
     status, body = stalled.result()
     assert (status, json.loads(body)["error"]["code"]) == (503, "draining")
 
@@ -250,6 +250,33 @@ def test_a_fault_of_one_request_is_not_the_engines_end(
     server = start_server(scripted(fail))
     assert server.ask({"decision": decision | {"id": "bad"}}).status == 500
     assert server.ask({"decision": decision}).status == 200
+
+
+def test_what_waits_for_an_engine_that_dies_is_told_so_each_in_its_own_form(
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+) -> None:
+    def fail(questions: Any) -> None:
+        gate(questions)
+        raise ValueError
+
+    def die() -> None:
+        raise ValueError
+
+    server = start_server(scripted(fail, prove=die))
+    running = run_one(server, gate, callers, decision)
+    system_one = {"state": "s", "questions": {"q": {"type": "noul", "instructions": "Is it so?"}}}
+    waiting = [callers.submit(server.ask, body) for body in (system_one, {"decision": decision}, system_one)]
+    wait_until(server, lambda: server.queue.admission.queued == 3)
+    gate.open()
+    assert running.result().json["error"]["message"] == "the engine failed with ValueError"
+    message = "the engine failed, the server is ending"
+    first, second, third = (call.result().json for call in waiting)
+    assert first == third == {"detail": {"error_type": "engine_error", "message": message}}
+    assert second["error"] == {"code": "engine_error", "message": message}
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_media_type_that_is_no_json_is_told_both_that_are(start_server: Any) -
 
 def test_what_may_pass_later_stays_a_503(start_server: Any, decision: Document) -> None:
     server = start_server(batch=True)
-    server.call_soon(server.worker.drain)
+    server.call_soon(server.queue.lifecycle.drain)
     line = json.dumps({"decision": decision}).encode()
     while (reply := send(server, line)).status == 200:
         pass
@@ -129,8 +129,8 @@ def test_a_job_never_sends_more_than_there_are_places_for(start_server: Any, set
     assert 1 <= at_once <= Settings(**settings).max_in_flight
     assert at_once * payload_mb <= MAX_JOB_PAYLOAD_MB
     assert payload_mb * 1_000_000 >= Settings(**settings).max_body_bytes
-    told = start_server(**settings).request("GET", "/execution-parameters").json
-    assert told == {
+    parameters = start_server(**settings).request("GET", "/execution-parameters").json
+    assert parameters == {
         "MaxConcurrentTransforms": at_once,
         "BatchStrategy": "SINGLE_RECORD",
         "MaxPayloadInMB": payload_mb,

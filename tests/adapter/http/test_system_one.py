@@ -200,18 +200,18 @@ def test_what_is_wrong_is_named_by_location(
 ) -> None:
     calls = len(server.engine.calls)
 
-    (found,) = problems(post(server, body))
+    (problem,) = problems(post(server, body))
 
-    assert found[0] == location
-    assert said in found[1]
+    assert problem[0] == location
+    assert said in problem[1]
     assert len(server.engine.calls) == calls
 
 
 def test_all_problems_are_named_and_many_are_cut_short(server: Server) -> None:
-    found = problems(post(server, asked({str(number): {"type": "score"} for number in range(50)}, state=1)))
-    assert len(found) == 20
-    assert found[0] == (["state"], "must be a non-empty string, an object or an array, got a number")
-    assert found[1] == (["questions", "#0", "criteria"], "is missing")
+    listed = problems(post(server, asked({str(number): {"type": "score"} for number in range(50)}, state=1)))
+    assert len(listed) == 20
+    assert listed[0] == (["state"], "must be a non-empty string, an object or an array, got a number")
+    assert listed[1] == (["questions", "#0", "criteria"], "is missing")
 
 
 @pytest.mark.parametrize(("count", "status"), [(2, 200), (255, 200), (256, 422)])
@@ -225,8 +225,8 @@ def test_a_choice_has_2_to_255_options(server: Server, count: int, status: int) 
 
 def test_questions_are_limited(start_server: StartServer) -> None:
     server = start_server(max_decisions=2)
-    found = problems(post(server, asked({str(number): NOUL for number in range(3)})))
-    assert found == [(["questions"], "must hold at most 2, got 3")]
+    listed = problems(post(server, asked({str(number): NOUL for number in range(3)})))
+    assert listed == [(["questions"], "must hold at most 2, got 3")]
 
 
 def test_the_model_is_this_one_under_its_own_name_or_an_alias(

@@ -51,8 +51,8 @@ def outcomes(report: Report) -> dict[str, str]:
 def test_the_conformance_suite_passes_with_a_key(locked: str) -> None:
     report = run(locked, key=KEY)
 
-    found = outcomes(report)
-    assert [name for name, status in found.items() if status != "pass"] == ["auth.ignored-when-off"]
+    statuses = outcomes(report)
+    assert [name for name, status in statuses.items() if status != "pass"] == ["auth.ignored-when-off"]
     assert report.verdict == "conformant"
     assert (report.count("MUST", "pass"), report.count("SHOULD", "pass")) == (32, 15)
 
@@ -61,8 +61,8 @@ def test_the_conformance_suite_passes_without_a_key(open_to_all: str) -> None:
     """All but the questions with up to 255 options, which the other run asked."""
     report = run(open_to_all, only={case.name for case in CASES} - {"choice-options"})
 
-    found = outcomes(report)
-    assert [name for name, status in found.items() if status != "pass"] == [
+    statuses = outcomes(report)
+    assert [name for name, status in statuses.items() if status != "pass"] == [
         "auth.bearer",
         "auth.missing",
         "auth.invalid",

@@ -37,8 +37,8 @@ class Elf:
 
     def function(self, part: str) -> tuple[int, int]:
         """Offset in the file and length of the one function whose symbol holds `part`."""
-        (found,) = {body for name, body in self._bodies.items() if part in name and ".cold" not in name}
-        return found
+        (body,) = {body for name, body in self._bodies.items() if part in name and ".cold" not in name}
+        return body
 
     def replace(self, old: bytes, new: bytes, *, function: str | None = None) -> None:
         """Put `new` in place of `old`, which is there once: in the whole file or in `function`."""

@@ -36,7 +36,7 @@ def test_a_build_loads_proves_itself_and_answers_as_the_others(
 def test_the_builds_have_different_layouts(builds: dict[str, Examined]) -> None:
     """Otherwise they would not show that fields are found wherever they are."""
     sizes = {
-        (found.layouts["context"]["bytes"], found.layouts["model"]["bytes"]) for found in builds.values()
+        (build.layouts["context"]["bytes"], build.layouts["model"]["bytes"]) for build in builds.values()
     }
     assert {(160, 72), (160, 80), (168, 80)} <= sizes
-    assert len({found.layouts["context"]["kv_unified"] for found in builds.values()}) > 1
+    assert len({build.layouts["context"]["kv_unified"] for build in builds.values()}) > 1

@@ -82,17 +82,17 @@ def test_an_architecture_that_does_not_tell_counts_as_nothing() -> None:
 def test_the_budget_is_what_llama_cpp_reports(tiny_gguf: Callable[..., Path], library: Library) -> None:
     model = Model(library, tiny_gguf(), gpu_layers=0)
     context = Context(model, streams=2, context_tokens=512, threads=1)
-    found = budget(library.buffers, saved_states=1000)
+    memory = budget(library.buffers, saved_states=1000)
     expected = cache_bytes(model.metadata, 2 * 512)
     context.close()
     model.close()
-    assert found["weights_bytes"] == pytest.approx(tiny_gguf().stat().st_size, rel=0.5)
-    assert found["cache_bytes"] == pytest.approx(expected, rel=0.1)
-    assert found["compute_bytes"]
+    assert memory["weights_bytes"] == pytest.approx(tiny_gguf().stat().st_size, rel=0.5)
+    assert memory["cache_bytes"] == pytest.approx(expected, rel=0.1)
+    assert memory["compute_bytes"]
     parts = ("weights_bytes", "cache_bytes", "saved_states_bytes", "compute_bytes")
-    assert found["sum_bytes"] == sum(found[part] or 0 for part in parts)
-    assert found["limit_bytes"] == memory_bytes()
-    assert found["gpu_bytes"] == 0
+    assert memory["sum_bytes"] == sum(memory[part] or 0 for part in parts)
+    assert memory["limit_bytes"] == memory_bytes()
+    assert memory["gpu_bytes"] == 0
 
 
 def test_recurrent_states_are_estimated_as_llama_cpp_makes_them(

@@ -47,10 +47,18 @@ def writer(model: Model, template: str | None = None) -> PromptWriter:
     return PromptWriter(model, chat_template(model, template or str(model.chat_template), SYSTEM), "letters")
 
 
+def is_control(model: Model, token: int) -> bool:
+    """Whether `token` is one that text never makes unless special tokens are parsed."""
+    vocab = model.library.llama_model_get_vocab(model.handle)
+    return bool(model.library.llama_vocab_get_attr(vocab, token) & 1 << 3)  # enum llama_token_attr
+
+
 def control_tokens(model: Model, prompt: Prompt) -> list[str]:
     tokens = np.concatenate(prompt.segments).tolist()
     return [
-        model.token_text(token) for token in tokens if model.is_control(token) or model.is_user_defined(token)
+        model.token_text(token)
+        for token in tokens
+        if is_control(model, token) or model.is_user_defined(token)
     ]
 
 

@@ -1,11 +1,12 @@
 """The queue's arithmetic, with a clock of the test's own."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from semif_adapter.contract.errors import OverloadedError
+from semif_adapter.decoding.steps import Steps
+from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.serving.admission import Admission, TokenRate
+from semif_adapter.serving.admitted_request import AdmittedRequest
 
 DEADLINE = 25.0
 
@@ -15,6 +16,25 @@ def make(tokens_per_second: float = 100.0, **limits: int) -> Admission:
     admission = Admission(**{**defaults, **limits})
     admission.rate = TokenRate(tokens_per_second)
     return admission
+
+
+def never(_: Computation) -> Steps[RequestResult]:
+    raise AssertionError("nothing is computed here")
+
+
+def enter(admission: Admission, tokens: int, deadline: float = DEADLINE) -> AdmittedRequest:
+    """Queue a request of `tokens` at 0 s; it is returned if it is not refused."""
+    request = AdmittedRequest(deadline)
+    request.computation = Computation((), tokens, never)
+    admission.enter(request, 0.0)
+    return request
+
+
+def tell(request: AdmittedRequest, *, tokens: int, left: int) -> None:
+    """The engine has begun `request`."""
+    assert request.computation is not None
+    request.computation.tokens, request.computation.left = tokens, left
+    request.computation.started = True
 
 
 def test_the_rate_follows_what_the_machine_does() -> None:
@@ -32,39 +52,32 @@ def test_the_rate_follows_what_the_machine_does() -> None:
 def test_what_would_come_after_its_deadline_is_refused_with_the_time_it_lacks() -> None:
     admission = make()
     for _ in range(2):
-        admission.enter(1000, DEADLINE, 0.0)  # 10 s each
+        enter(admission, 1000)  # 10 s each
     with pytest.raises(OverloadedError, match=r"1000 tokens behind 2000 .* 5\.0 s after") as refused:
-        admission.enter(1000, DEADLINE, 0.0)
+        enter(admission, 1000)
     assert refused.value.retry_after_seconds == pytest.approx(5.0)
-    admission.enter(500, DEADLINE, 0.0)  # a smaller one still fits
+    enter(admission, 500)  # a smaller one still fits
     assert admission.backlog_seconds() == pytest.approx(25.0)
-
-
-@dataclass
-class Progress:
-    tokens: int
-    left: int
-    started: bool = True
 
 
 def test_the_running_request_counts_for_what_is_left_of_it() -> None:
     admission = make()
-    claim = admission.enter(1000, DEADLINE, 0.0)
+    request = enter(admission, 1000)
     assert admission.queued == 1
-    claim.progress = Progress(tokens=1000, left=600)
+    tell(request, tokens=1000, left=600)
     assert admission.queued == 0
     assert admission.backlog_seconds() == pytest.approx(6.0)
-    claim.progress = Progress(tokens=1000, left=-5)  # an estimate that was too low
+    tell(request, tokens=1000, left=-5)  # an estimate that was too low
     assert admission.backlog_seconds() == 0.0
-    admission.leave(claim)
+    admission.leave(request)
     assert admission.backlog_seconds() == 0.0
 
 
 def test_what_leaves_the_queue_makes_room() -> None:
     admission = make()
-    claims = [admission.enter(1000, DEADLINE, 0.0) for _ in range(2)]
-    admission.leave(claims[0])
-    admission.enter(1000, DEADLINE, 0.0)
+    requests = [enter(admission, 1000) for _ in range(2)]
+    admission.leave(requests[0])
+    enter(admission, 1000)
     assert admission.queued == 2
 
 
@@ -72,44 +85,44 @@ def test_a_short_one_waits_for_turns_of_the_long_ones_and_not_for_all_of_them() 
     """At 100 tokens a second; the long ones are due late, the short ones within 5 s."""
     admission = make(turn_tokens=100)
     for _ in range(2):
-        admission.enter(2000, 120.0, 0.0)
-    admission.enter(50, 5.0, 0.0)  # behind one turn of a long one
-    admission.enter(100, 5.0, 0.0)  # behind two, and the other
-    admission.enter(50, 5.0, 0.0)  # behind three and 150 tokens
+        enter(admission, 2000, 120.0)
+    enter(admission, 50, 5.0)  # behind one turn of a long one
+    enter(admission, 100, 5.0)  # behind two, and the other
+    enter(admission, 50, 5.0)  # behind three and 150 tokens
     with pytest.raises(OverloadedError, match=r"50 tokens behind 4200 .* 0\.5 s after"):
-        admission.enter(50, 5.0, 0.0)
+        enter(admission, 50, 5.0)
 
 
 def test_short_ones_alone_wait_for_each_other_only() -> None:
     admission = make(turn_tokens=100)
     for _ in range(5):
-        admission.enter(100, 5.0, 0.0)
+        enter(admission, 100, 5.0)
     with pytest.raises(OverloadedError, match=r"1\.0 s after"):
-        admission.enter(100, 5.0, 0.0)
+        enter(admission, 100, 5.0)
 
 
 def test_short_ones_must_not_cost_a_long_one_its_deadline() -> None:
     admission = make(turn_tokens=100)
-    admission.enter(2000, 22.0, 0.0)
+    enter(admission, 2000, 22.0)
     for _ in range(2):
-        admission.enter(100, 60.0, 0.0)
+        enter(admission, 100, 60.0)
     with pytest.raises(OverloadedError, match="100 tokens more would keep an earlier request from its dead"):
-        admission.enter(100, 60.0, 0.0)
-    admission.enter(400, 60.0, 0.0)  # a long one waits behind it
+        enter(admission, 100, 60.0)
+    enter(admission, 400, 60.0)  # a long one waits behind it
 
 
 def test_the_queue_is_bounded_in_tokens_but_never_refuses_the_only_request() -> None:
     admission = make(tokens_per_second=1e6, max_tokens=1500)
-    admission.enter(2000, DEADLINE, 0.0)
+    enter(admission, 2000)
     with pytest.raises(OverloadedError, match=r"2000 tokens are queued, 10 more are over the limit of 1500"):
-        admission.enter(10, DEADLINE, 0.0)
+        enter(admission, 10)
 
 
 def test_places_are_bounded() -> None:
     admission = make(max_requests=2)
     admission.take_place()
     admission.take_place()
-    admission.enter(1000, DEADLINE, 0.0)
+    enter(admission, 1000)
     with pytest.raises(OverloadedError) as refused:
         admission.take_place()
     assert refused.value.retry_after_seconds == pytest.approx(10.0)
@@ -121,22 +134,22 @@ def test_one_slow_spell_does_not_refuse_an_idle_machines_requests_for_ever() -> 
     admission = make()
     for _ in range(50):
         admission.rate.learn(1000, 1000)
-    admission.enter(2000, DEADLINE, 0.0)
+    enter(admission, 2000)
     with pytest.raises(OverloadedError):
-        admission.enter(100, DEADLINE, 0.0)
+        enter(admission, 100)
 
 
 def test_what_no_spell_was_fast_enough_for_is_refused_even_alone() -> None:
     with pytest.raises(OverloadedError) as refused:
-        make().enter(2600, DEADLINE, 0.0)
+        enter(make(), 2600)
     assert refused.value.retry_after_seconds > 0
 
 
 def test_a_request_is_short_where_the_engine_has_most_of_it_in_its_cache() -> None:
     admission = make(turn_tokens=100)
-    admission.enter(500, 6.0, 0.0)
-    cached = admission.enter(1000, 120.0, 0.0)
-    admission.enter(40, 120.0, 0.0)
-    cached.progress = Progress(tokens=50, left=50)  # it goes in between now, and takes the first one's time
+    enter(admission, 500, 6.0)
+    cached = enter(admission, 1000, 120.0)
+    enter(admission, 40, 120.0)
+    tell(cached, tokens=50, left=50)  # it goes in between now, and takes the first one's time
     with pytest.raises(OverloadedError, match="an earlier request"):
-        admission.enter(20, 120.0, 0.0)
+        enter(admission, 20, 120.0)

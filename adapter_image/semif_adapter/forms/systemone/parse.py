@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from semif_adapter.contract.errors import Location, Problem
-from semif_adapter.contract.problems import is_an_echo, refuse, shape_message, type_name, value_at
+from semif_adapter.contract.request_problems import is_an_echo, refuse, shape_message, type_name, value_at
 from semif_adapter.forms.systemone.types import (
     NoulCriteria,
     NoulQuestion,
@@ -41,7 +41,7 @@ def parse_system_one(
 ) -> SystemOneInvocation:
     """The request in `document`, strict JSON already.
 
-    Raises InvalidRequestError with every problem found.
+    Raises InvalidRequestError with every problem in it.
     """
     if not isinstance(document, dict):
         refuse(
@@ -107,16 +107,16 @@ def _is_text(location: Location) -> bool:
 
 
 def _type_problem(location: Location, question: object) -> Problem:
-    given = question.get("type") if isinstance(question, dict) else None
-    if given is None:
+    kind = question.get("type") if isinstance(question, dict) else None
+    if kind is None:
         return Problem(location, f"is missing, allowed are {', '.join(TYPES)}", "missing")
-    if given == "box":
+    if kind == "box":
         return Problem(
             location,
             f"box needs an image, and this model reads text; allowed are {', '.join(TYPES)}",
             "box_type",
         )
-    got = "another string" if isinstance(given, str) else type_name(given)
+    got = "another string" if isinstance(kind, str) else type_name(kind)
     return Problem(location, f"must be one of {', '.join(TYPES)}, got {got}", "question_type")
 
 

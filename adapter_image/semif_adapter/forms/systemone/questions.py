@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from semif_adapter.contract.question import OptionText, Question, content_text
+from semif_adapter.contract.question import Content, OptionText, Question, content_text
 from semif_adapter.forms.systemone.types import (
     ChoiceQuestion,
     NoulCriteria,
     NoulQuestion,
     ScoreQuestion,
     SystemOneInvocation,
-    Text,
 )
 
 NOUL_TEXT = "Is this so?"
@@ -81,5 +80,5 @@ def _sides(question: NoulQuestion) -> tuple[str, str]:
     return _words(criteria.true), _words(criteria.false)
 
 
-def _words(text: Text | None) -> str:
+def _words(text: Content | None) -> str:
     return "" if text is None else content_text(text)

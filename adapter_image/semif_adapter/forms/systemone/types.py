@@ -4,28 +4,32 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
-from semif_adapter.contract.wire import MAX_OPTIONS, AppliedCalibration, Readout, SharedTiming, WireModel
+from semif_adapter.contract.question import Content
+from semif_adapter.contract.wire import (
+    MAX_OPTIONS,
+    AppliedCalibration,
+    NonEmptyText,
+    Readout,
+    SharedTiming,
+    WireModel,
+)
 
 MAX_LEVELS = 10
 """Most levels of a score."""
-
-Name = Annotated[str, StringConstraints(min_length=1)]
-Text = str | dict[str, JsonValue] | list[JsonValue]
-"""Instructions and descriptions: prose, or JSON that says the same."""
 
 
 class NoulCriteria(WireModel):
     """What counts as true, and what as false."""
 
-    true: Text | None = None
-    false: Text | None = None
+    true: Content | None = None
+    false: Content | None = None
 
 
 class NoulQuestion(WireModel):
     """A question of yes or no, or a statement to judge."""
 
     type: Literal["noul"]
-    instructions: Text | None = None
+    instructions: Content | None = None
     criteria: NoulCriteria | None = None
 
 
@@ -33,16 +37,16 @@ class ChoiceQuestion(WireModel):
     """A choice among named options; one without a description is understood by its name."""
 
     type: Literal["choice"]
-    instructions: Text | None = None
-    criteria: Annotated[dict[Name, Text | None], Field(min_length=2, max_length=MAX_OPTIONS)]
+    instructions: Content | None = None
+    criteria: Annotated[dict[NonEmptyText, Content | None], Field(min_length=2, max_length=MAX_OPTIONS)]
 
 
 class ScoreQuestion(WireModel):
     """A rating on a scale; a level's position is its score."""
 
     type: Literal["score"]
-    instructions: Text | None = None
-    criteria: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MAX_LEVELS)]
+    instructions: Content | None = None
+    criteria: Annotated[tuple[Content, ...], Field(min_length=2, max_length=MAX_LEVELS)]
 
 
 AnyQuestion = Annotated[NoulQuestion | ChoiceQuestion | ScoreQuestion, Field(discriminator="type")]
@@ -58,7 +62,7 @@ class SystemOneInvocation(WireModel):
 
     model: str | None = None
     state: Annotated[str, StringConstraints(min_length=1)] | dict[str, JsonValue] | list[JsonValue]
-    questions: Annotated[dict[Name, AnyQuestion], Field(min_length=1)]
+    questions: Annotated[dict[NonEmptyText, AnyQuestion], Field(min_length=1)]
 
 
 class SystemOneRequest(SystemOneInvocation):
@@ -149,14 +153,13 @@ class InvalidRequestBody(WireModel):
     detail: tuple[InvalidField, ...]
 
 
-class Fault(WireModel):
-    """A code for programs and a message for people."""
-
-    error_type: str
-    message: str
-
-
 class FaultBody(WireModel):
     """Body of every other error."""
+
+    class Fault(WireModel):
+        """A code for programs and a message for people."""
+
+        error_type: str
+        message: str
 
     detail: Fault

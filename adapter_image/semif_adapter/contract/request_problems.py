@@ -54,17 +54,19 @@ def is_an_echo(detail: ErrorDetails) -> bool:
 def refuse(document: object, problems: Iterable[Problem], is_ours: IsOurs) -> None:
     """Raise InvalidRequestError if there is any problem; it tells the first MAX_REPORTED."""
     waiting = iter(problems)
-    found = [
+    reported = [
         problem._replace(location=without_callers_keys(document, problem.location, is_ours))
         for problem in islice(waiting, MAX_REPORTED)
     ]
-    if not found:
+    if not reported:
         return
-    told = [f"{path_text(problem.location) or 'the body'} {problem.message}" for problem in found]
+    sentences = [f"{path_text(problem.location) or 'the body'} {problem.message}" for problem in reported]
     more = sum(1 for _ in waiting)
     if more:
-        told.append(f"and {more} more")
-    raise InvalidRequestError("; ".join(told), path=path_text(found[0].location) or None, problems=found)
+        sentences.append(f"and {more} more")
+    raise InvalidRequestError(
+        "; ".join(sentences), path=path_text(reported[0].location) or None, problems=reported
+    )
 
 
 def without_callers_keys(document: object, location: Location, is_ours: IsOurs) -> Location:

@@ -1,4 +1,4 @@
-"""From questions to work: which readout asks a question, in which orders of its options, in which tokens."""
+"""Which readout asks a question, in which orders of its options, and in which tokens."""
 
 import hashlib
 import json
@@ -21,8 +21,8 @@ _SHARED_SEGMENTS = 2  # system and state, or system and schema
 
 
 @dataclass(frozen=True)
-class Task:
-    """One question, ready to run.
+class WrittenQuestion:
+    """One question in tokens, ready to be asked.
 
     There is a prompt for each order of the options that is asked; the list in prompt r begins with option r.
     `continuations` are the options' words, for the text readout, and `prior_key` names what they follow when
@@ -39,8 +39,8 @@ class Task:
     prior_key: bytes | None = None
 
 
-class TaskMaker:
-    """Makes the tasks of one model; safe from any thread.
+class QuestionWriter:
+    """Writes the questions of one model; safe from any thread.
 
     A question with more options than the model has labels for, or whose list would take more than half of the
     context, is asked with the text readout instead, which has no limit.
@@ -51,43 +51,43 @@ class TaskMaker:
         self._labels = labels
         self._limit = limit
 
-    def make(self, questions: Sequence[Question], layout: Layout) -> list[list[Task]]:
-        """The tasks of one request, grouped by readout; those of a group share their first segments.
+    def write(self, questions: Sequence[Question], layout: Layout) -> list[list[WrittenQuestion]]:
+        """The questions of one request, grouped by readout; those of a group share their first segments.
 
         Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError (with counts).
         """
-        groups: dict[Readout, list[Task]] = {}
+        groups: dict[Readout, list[WrittenQuestion]] = {}
         known: dict[Readout, dict[str, Tokens]] = {"letters": {}, "text": {}}
         for index, question in enumerate(questions):
-            task = self._task(index, question, layout, known)
-            groups.setdefault(task.readout, []).append(task)
+            written = self._write(index, question, layout, known)
+            groups.setdefault(written.readout, []).append(written)
         return list(groups.values())
 
-    def without_state(self, task: Task, layout: Layout) -> Prompt:
-        """The task's first prompt with nothing in the state's place: the question alone."""
-        return self._writers[task.readout].write_without_state(task.question, layout)
+    def without_state(self, written: WrittenQuestion, layout: Layout) -> Prompt:
+        """The first prompt of `written` with nothing in the state's place: its question alone."""
+        return self._writers[written.readout].write_without_state(written.question, layout)
 
-    def _task(
+    def _write(
         self,
         index: int,
         question: Question,
         layout: Layout,
         known: dict[Readout, dict[str, Tokens]],
-    ) -> Task:
-        task = self._listed(index, question, layout, known["letters"])
-        if task is None:
+    ) -> WrittenQuestion:
+        written = self._listed(index, question, layout, known["letters"])
+        if written is None:
             writer = self._writers["text"]
             prompt = writer.write(question, layout, known=known["text"])
             continuations = tuple(writer.continuation(option, question.path) for option in question.options)
             key = _prior_key(question, layout)
-            task = Task(index, question, "text", (prompt,), (), continuations, key)
-        self._check_length(task)
-        return task
+            written = WrittenQuestion(index, question, "text", (prompt,), (), continuations, key)
+        self._check_length(written)
+        return written
 
     def _listed(
         self, index: int, question: Question, layout: Layout, known: dict[str, Tokens]
-    ) -> Task | None:
-        """The task with the options in its prompt, behind labels; None where they are too many for that."""
+    ) -> WrittenQuestion | None:
+        """`question` with the options in its prompt, behind labels; None where they are too many for that."""
         count = len(question.options)
         if count > len(self._labels):
             return None
@@ -98,16 +98,17 @@ class TaskMaker:
             return None
         if question.rotate and prompts[0].length <= self._limit:
             prompts += [writer.write(question, layout, texts, turn, known) for turn in range(1, count)]
-        return Task(index, question, "letters", tuple(prompts), labels)
+        return WrittenQuestion(index, question, "letters", tuple(prompts), labels)
 
-    def _check_length(self, task: Task) -> None:
-        length = max(prompt.length for prompt in task.prompts)
-        length += max(map(len, task.continuations), default=0)
+    def _check_length(self, written: WrittenQuestion) -> None:
+        length = max(prompt.length for prompt in written.prompts)
+        length += max(map(len, written.continuations), default=0)
+        with_option = " with its longest option" if written.continuations else ""
         if length > self._limit:
             raise PromptTooLongError(
-                f"the prompt{' with its longest option' if task.continuations else ''} has {length} tokens, "
+                f"the prompt{with_option} has {length} tokens, "
                 f"allowed are {self._limit}; shorten the state, the question or the options",
-                path=task.question.path,
+                path=written.question.path,
             )
 
 
@@ -116,24 +117,24 @@ def _prior_key(question: Question, layout: Layout) -> bytes:
     return hashlib.sha256(json.dumps(schema).encode()).digest()
 
 
-def shared_prefix(tasks: Sequence[Task]) -> tuple[Tokens, ...]:
-    """The first two segments of `tasks`, which have one readout; nothing where their prompts differ there."""
-    prompts = [prompt for task in tasks for prompt in task.prompts]
+def shared_prefix(group: Sequence[WrittenQuestion]) -> tuple[Tokens, ...]:
+    """The first two segments of `group`, which has one readout; nothing where its prompts differ there."""
+    prompts = [prompt for written in group for prompt in written.prompts]
     first = prompts[0].segments[:_SHARED_SEGMENTS]
     same = all(np.array_equal(first[1], prompt.segments[1]) for prompt in prompts)
     return first if same else ()
 
 
-def count_tokens(groups: Sequence[Sequence[Task]], *, can_cut: bool) -> int:
-    """How many tokens the tasks take to compute, a prefix that they share once, priors left out.
+def count_tokens(groups: Sequence[Sequence[WrittenQuestion]], *, can_cut: bool) -> int:
+    """How many tokens the questions take to compute, a prefix that they share once, priors left out.
 
     `can_cut` says whether the model can forget the last tokens only.
     """
     total = 0
-    for tasks in groups:
-        shared = sum(map(len, shared_prefix(tasks)))
+    for group in groups:
+        shared = sum(map(len, shared_prefix(group)))
         total += shared
-        for task in tasks:
-            total += sum(prompt.length - shared for prompt in task.prompts)
-            total += count_decoded(task.continuations, can_cut=can_cut)
+        for written in group:
+            total += sum(prompt.length - shared for prompt in written.prompts)
+            total += count_decoded(written.continuations, can_cut=can_cut)
     return total

@@ -1,0 +1,113 @@
+"""What the engine computes for one request, and how far it is."""
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+from semif_adapter.contract.wire import Result, SharedTiming
+from semif_adapter.decoding.steps import Steps
+from semif_adapter.engine.question_writer import WrittenQuestion
+from semif_adapter.llama.context import Pass, Rows
+
+
+class RequestResult(NamedTuple):
+    """What a request is answered with: a result for each of its questions, in their order."""
+
+    results: list[Result]
+    timing: SharedTiming
+
+
+class Computation:
+    """One request in the engine: its questions in tokens, the passes that they still need, the result.
+
+    Prepared on any thread and then moved on by the engine's alone; others read how far it is.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Sequence[WrittenQuestion]],
+        tokens: int,
+        start: Callable[["Computation"], Steps[RequestResult]],
+    ) -> None:
+        """`start` begins its steps, anew after a fault; `tokens` is what they compute with nothing cached."""
+        self.groups = groups
+        """Its questions, those with one readout together."""
+        self.most_tokens = tokens
+        """Tokens to compute where none of them is cached."""
+        self.tokens = tokens
+        """Tokens to compute, at most, by what is known now."""
+        self.left = tokens
+        """Those of them that are not computed yet; an estimate, which may fall below zero."""
+        self.decoded_tokens = 0
+        """Tokens of its forward passes so far."""
+        self.busy_seconds = 0.0
+        """Its share, by tokens, of the time that they took."""
+        self.result: RequestResult | None = None
+        self.failure: Exception | None = None
+        self.started = False
+        """Whether a forward pass was begun for it."""
+        self.abandoned = False
+        self._start = start
+        self._steps: Steps[RequestResult] | None = None
+        self._passes: Sequence[Pass] = ()
+        self._rows: list[Rows] = []
+        """Of the first of `_passes`; the others were not run yet."""
+        self._seconds = 0.0
+        self._resumed_at: float | None = None
+
+    def again(self) -> "Computation":
+        """The same, not begun."""
+        return Computation(self.groups, self.most_tokens, self._start)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has a result or a failure."""
+        return self.result is not None or self.failure is not None
+
+    @property
+    def waiting(self) -> Sequence[Pass]:
+        """The passes to run before it can go on."""
+        return self._passes[len(self._rows) :]
+
+    def clock(self) -> float:
+        """Seconds that the engine has worked on it, alone or with others; its rests do not count."""
+        resumed_at = self._resumed_at  # once: other threads ask too, and it may end meanwhile
+        return self._seconds + (0.0 if resumed_at is None else perf_counter() - resumed_at)
+
+    def leave_out(self, cached: int) -> None:
+        """Before it begins: so many of its tokens are in the engine's caches."""
+        self.tokens = self.left = self.most_tokens - cached
+
+    def resume(self) -> None:
+        """Go on to the next passes, or to the end. Raises what the steps raise."""
+        self._resumed_at = perf_counter()
+        try:
+            if self._steps is None:
+                self._steps = self._start(self)
+                self._passes = next(self._steps)
+            else:
+                self._passes = self._steps.send(self._rows)
+        except StopIteration as end:
+            self.result = end.value
+            self._passes = ()
+        finally:
+            self._rows = []
+            taken = perf_counter() - self._resumed_at
+            self._resumed_at = None
+            self._seconds += taken
+            self.busy_seconds += taken
+
+    def take(self, tokens: int, rows: Sequence[Rows], seconds: float, share: float) -> None:
+        """The next of its passes were run, `tokens` in all, by a forward pass of `seconds`."""
+        self._rows += rows
+        self.left -= tokens
+        self.decoded_tokens += tokens
+        self._seconds += seconds
+        self.busy_seconds += seconds * share
+
+    def stop(self) -> None:
+        """Give back what its steps hold; `resume` would begin anew."""
+        if self._steps is not None:
+            self._steps.close()
+        self._steps, self._passes, self._rows = None, (), []
+        self.left = self.tokens

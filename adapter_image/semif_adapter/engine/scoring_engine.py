@@ -1,0 +1,46 @@
+"""The engine's door as the server sees it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from semif_adapter.contract.question import Question
+from semif_adapter.contract.wire import Layout, ModelInfo
+from semif_adapter.engine.computation import Computation
+from semif_adapter.engine.scheduler import Scheduler
+
+
+class ScoringEngine(Protocol):
+    """The engine's door; `Engine` (`engine.py`) is the one that serves. One thread only, but where it says
+    otherwise."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What is loaded."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        """How fast the warm-up decision was."""
+
+    @property
+    def step_tokens(self) -> int:
+        """Most tokens of one forward pass, the engine's longest step."""
+
+    @property
+    def moved_at(self) -> float:
+        """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Runs the forward passes of what was begun."""
+
+    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
+        """Make the questions of one request ready to be asked. Safe from any thread. Raises AdapterError."""
+
+    def begin(self, computation: Computation) -> None:
+        """Give a request its place among those that the scheduler works on."""
+
+    def prove(self) -> None:
+        """Score the warm-up decision again. Raises EngineError where the engine no longer can."""
+
+    def close(self) -> None:
+        """Free the model."""

@@ -1,0 +1,107 @@
+"""How a loaded model is asked: what the settings, its manifest and this machine say together."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from semif_adapter.archive.manifest import PromptSpec
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.wire import Mode, ModelInfo, Readout
+from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
+from semif_adapter.decoding.decoder import Decoder
+from semif_adapter.decoding.invariant_decoder import InvariantDecoder
+from semif_adapter.engine.model_files import ModelFile
+from semif_adapter.llama.model import Model
+from semif_adapter.machine.cpu import usable_cpus
+from semif_adapter.machine.memory import MAX_STATE_BYTES, cache_bytes, check_memory, recurrent_bytes
+from semif_adapter.prompt.chat_template import Template, chat_template, plain_template
+from semif_adapter.prompt.writer import SYSTEM_TEXT, PromptWriter
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that was open until the model was loaded."""
+
+    readout: Readout
+    template: Literal["chat", "plain"]
+    mode: Mode
+    streams: int
+    context_tokens: int
+    threads: int
+    saved_state_bytes: int
+    """Most memory of the states that are saved beside the context."""
+
+
+def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
+    """What the settings say, else the manifest, else what suits the model and the machine."""
+    spec = file.manifest.prompt if file.manifest else PromptSpec(readout="letters")
+    mode = _mode(settings, model)
+    return Setup(
+        readout=settings.readout or spec.readout,
+        template=spec.template if model.chat_template else "plain",
+        mode=mode,
+        streams=settings.streams,
+        context_tokens=min(settings.context_tokens, model.trained_context),
+        threads=settings.threads or usable_cpus(),
+        saved_state_bytes=MAX_STATE_BYTES if model.has_recurrent_layers and mode == "invariant" else 0,
+    )
+
+
+def _mode(settings: Settings, model: Model) -> Mode:
+    if settings.mode != "auto":
+        return settings.mode
+    return "batched" if model.gpu_layers else "invariant"
+
+
+def check_context_memory(setup: Setup, file: ModelFile, model: Model) -> None:
+    """Raise StartupError where the weights and what the context will hold are more than this machine has."""
+    cache = cache_bytes(model.metadata, setup.context_tokens * setup.streams)
+    sequences = SEQUENCES if setup.mode == "batched" else setup.streams
+    recurrent = recurrent_bytes(model.metadata, sequences)
+    check_memory(file.size, cache + recurrent + setup.saved_state_bytes)
+
+
+def prompt_templates(setup: Setup, model: Model) -> dict[Readout, Template]:
+    """What stands around the user's words, by readout. Raises StartupError as `chat_template` does.
+
+    Letters may run out, the text readout never does: it stands in for them.
+    """
+    source = model.chat_template if setup.template == "chat" else None
+    return {
+        readout: chat_template(model, source, system) if source else plain_template(system)
+        for readout, system in SYSTEM_TEXT.items()
+        if readout in (setup.readout, "text")
+    }
+
+
+def open_decoder(setup: Setup, model: Model, writer: PromptWriter) -> Decoder:
+    """The decoder of the mode, tested on tokens of the writer's prompts. Raises StartupError as `Context`."""
+    memory = {
+        "streams": setup.streams,
+        "context_tokens": setup.context_tokens,
+        "threads": setup.threads,
+    }
+    if setup.mode == "batched":
+        return BatchedDecoder(model, **memory)
+    return InvariantDecoder(model, sample=writer.sample, **memory)
+
+
+def model_info(setup: Setup, file: ModelFile, model: Model, *, invariant: bool) -> ModelInfo:
+    """What answers, as every result tells."""
+    gpus = [device for device in model.library.devices if device.is_gpu] if model.gpu_layers else []
+    devices = [*gpus, *(device for device in model.library.devices if device.is_cpu)]
+    manifest = file.manifest
+    return ModelInfo(
+        name=manifest.preset if manifest else model.metadata("general.name") or file.path.stem,
+        file=file.path.name,
+        sha256=file.sha256,
+        revision=manifest.revision if manifest else None,
+        quantization=manifest.quantization if manifest else model.quantization,
+        llama_cpp_build=model.library.build,
+        backend=devices[0].backend,
+        devices=tuple(map(str, devices)),
+        gpu_layers=model.gpu_layers,
+        context_tokens=setup.context_tokens,
+        threads=setup.threads,
+        mode=setup.mode,
+        invariant=invariant,
+    )

@@ -1,0 +1,62 @@
+"""`POST /invocations`: every form of body, as SageMaker hands it on."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.transform_parameters import JSON_LINES
+from semif_adapter.contract.wire import (
+    DecisionRequest,
+    DecisionResponse,
+    DecisionsRequest,
+    DecisionsResponse,
+    ErrorBody,
+)
+from semif_adapter.forms.decisions import DecisionForm, DecisionsForm
+from semif_adapter.forms.form import Form
+from semif_adapter.forms.invocations import FormKey, form_of, read_document
+from semif_adapter.forms.systemone.form import SystemOneInvocationForm
+from semif_adapter.forms.systemone.types import InvalidRequestBody, SystemOneInvocation, SystemOneResponse
+from semif_adapter.http.authentication import check_key
+from semif_adapter.http.media_type import JSON, check_media_type
+from semif_adapter.http.openapi import EXAMPLES, Operation
+from semif_adapter.http.replies import form_reply
+from semif_adapter.http.transform_jobs import only_line, refusals_as_answers
+from semif_adapter.serving.intake import Intake
+
+FORM_TYPES: dict[FormKey, type[Form]] = {
+    "decision": DecisionForm,
+    "decisions": DecisionsForm,
+    "questions": SystemOneInvocationForm,
+}
+
+
+def invocations_operation(settings: Settings, intake: Intake) -> Operation:
+    """The route; in a transform job's container its lasting refusals are answers."""
+
+    def read_line(body: bytes) -> Form:
+        return read(only_line(body))
+
+    def read(body: bytes) -> Form:
+        document = read_document(body)
+        form = FORM_TYPES[form_of(document)]
+        with form.refusing():
+            return form.parse(document, settings)
+
+    async def invocations(request: Request) -> Response:
+        check_key(request, settings.api_key)
+        media_type = check_media_type(request, (JSON, JSON_LINES))
+        return form_reply(*await intake.answer(request, read_line if media_type == JSON_LINES else read))
+
+    return Operation(
+        "POST",
+        "/invocations",
+        refusals_as_answers(invocations) if settings.batch else invocations,
+        "Score one decision, several about one state, or System One's questions",
+        description="A body of application/jsonlines is taken too, if it is one line.",
+        bodies=(DecisionRequest, DecisionsRequest, SystemOneInvocation),
+        examples=tuple(EXAMPLES),
+        replies=(DecisionResponse, DecisionsResponse, SystemOneResponse),
+        refusals={ErrorBody: (400, 401, 408, 413, 415, 431, 500, 503), InvalidRequestBody: (422,)},
+        asks_for_key=True,
+    )
