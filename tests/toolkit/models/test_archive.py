@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from semif.models.gguf_file import NotAModelError
+from semif.models.gguf_header import NotAModelError
 from semif.models.packaging.archive import ARCHIVE_FILE, USTAR_LIMIT, tar_header, write_archive
 from semif.models.packaging.build import build_model
 from semif.models.sources.verify import MismatchError

@@ -1,19 +1,28 @@
 """What passes for a model: real GGUFs, whole; everything else is refused by name, whatever its bytes."""
 
 import contextlib
+import ctypes
+import math
 import struct
 import tracemalloc
 from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import gguf
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semif.models.gguf_file import TENSOR_TYPES, NotAModelError, check_gguf
+from semif.models.gguf_file import check_gguf
+from semif.models.gguf_header import TENSOR_TYPES, NotAModelError
 
 Make = Callable[..., Path]
+TYPES_READ_IN = "2026.10.11549"
+"""The build of llama.cpp whose enum ggml_type was read for the table."""
 per_example = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
@@ -35,6 +44,21 @@ def test_the_sizes_of_tensor_types_are_ggmls() -> None:
     # Never stored in files; ggml.c has 36 bytes, the package 40.
     del theirs[int(gguf.GGMLQuantizationType.Q8_1)]
     assert {kind: TENSOR_TYPES[kind] for kind in theirs} == theirs
+
+
+def test_every_type_that_the_library_computes_is_known() -> None:
+    """An update of llama.cpp may bring new types: the table must not age silently."""
+    assert version("xllamacpp") == TYPES_READ_IN, "look for new ggml types, then name this build"
+    [path] = Path(str(find_spec("xllamacpp").origin)).parent.glob("xllamacpp*.so")  # type: ignore[union-attr]
+    ggml = ctypes.CDLL(str(path))
+    ggml.ggml_type_size.restype = ctypes.c_size_t
+    ggml.ggml_blck_size.restype = ctypes.c_int64
+    theirs = {
+        kind: (block, ggml.ggml_type_size(kind))
+        for kind in range(max(TENSOR_TYPES) + 1)
+        if (block := ggml.ggml_blck_size(kind)) > 0  # those that were removed have none
+    }
+    assert theirs == TENSOR_TYPES
 
 
 @pytest.mark.parametrize(
@@ -90,6 +114,89 @@ def test_ggufs_that_are_no_language_model(
     small_gguf: Make, architecture: str, values: dict[str, str | int], what: str
 ) -> None:
     assert what in refused(small_gguf("a.gguf", architecture, **values))
+
+
+def causal_lm(path: Path, *, tokens: tuple[str, ...] = ("<s>", "a", "b"), **metadata: object) -> Path:
+    """A header as a causal language model of llama.cpp has it, but for `metadata` (`__` stands for a dot)."""
+    values: dict[str, object] = {
+        "general__architecture": "qwen3",
+        "qwen3__block_count": 2,
+        "qwen3__attention__key_length": 32,
+        "qwen3__attention__layer_norm_rms_epsilon": 1e-6,
+        "qwen3__rope__dimension_count": 32,
+        "tokenizer__ggml__model": "gpt2",
+        **metadata,
+    }
+    writer = gguf.GGUFWriter(path, str(values.pop("general__architecture")))
+    for key, value in values.items():
+        add = {
+            bool: writer.add_bool,
+            int: writer.add_uint32,
+            float: writer.add_float32,
+            str: writer.add_string,
+        }
+        add[type(value)](key.replace("__", "."), value)
+    if tokens:
+        writer.add_array("tokenizer.ggml.tokens", list(tokens))
+    writer.add_tensor("token_embd.weight", np.ones((3, 32), dtype=np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("metadata", "what"),
+    [
+        ({"general__architecture": "bert"}, "is an encoder (bert"),
+        ({"general__architecture": "modern-bert"}, "is an encoder (modern-bert"),
+        ({"general__architecture": "t5"}, "is an encoder-decoder (t5)"),
+        ({"general__architecture": "dream"}, "is a diffusion model (dream)"),
+        ({"qwen3__attention__causal": False}, "is an encoder (qwen3"),
+        ({"qwen3__pooling_type": 3}, "an embedding model (qwen3.pooling_type is last)"),
+        ({"qwen3__pooling_type": 4}, "a reranker (qwen3.pooling_type is rank)"),
+        ({"qwen3__block_count": 0}, "its qwen3.block_count is 0, allowed is 1 or more"),
+        (
+            {"qwen3__attention__layer_norm_rms_epsilon": math.nan},
+            "epsilon is nan, allowed are finite",
+        ),
+        ({"qwen3__attention__layer_norm_epsilon": math.inf}, "epsilon is inf, allowed are finite numbers"),
+        ({"qwen3__rope__dimension_count": 64}, "dimension_count is 64, allowed is up to its key_length, 32"),
+        ({"tokenizer__ggml__model": "none"}, "it has no tokenizer"),
+        ({"tokenizer__ggml__model": "no_vocab"}, "it has no tokenizer"),
+        ({"tokens": ()}, "it has no vocabulary"),
+        ({"tokens": ("a", "b", "a")}, "lists 'a' twice, as tokens 0 and 2"),
+    ],
+)
+def test_what_answers_nonsense_or_aborts_llama_cpp_is_refused(
+    tmp_path: Path, metadata: dict[str, Any], what: str
+) -> None:
+    assert what in refused(causal_lm(tmp_path / "m.gguf", **metadata))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {"qwen3__attention__causal": True, "qwen3__pooling_type": 0},
+        {"tokens": ("", "a", "")},
+    ],
+)
+def test_causal_language_models_pass(tmp_path: Path, metadata: dict[str, Any]) -> None:
+    assert check_gguf(causal_lm(tmp_path / "m.gguf", **metadata)).architecture == "qwen3"
+
+
+def test_all_reasons_come_at_once(tmp_path: Path) -> None:
+    message = refused(causal_lm(tmp_path / "m.gguf", qwen3__block_count=0, tokens=("a", "a")))
+    assert "block_count" in message
+    assert "twice" in message
+
+
+def test_names_in_other_encodings_are_taken(tmp_path: Path) -> None:
+    path = causal_lm(tmp_path / "m.gguf", general__author="MARKER")
+    path.write_bytes(path.read_bytes().replace(b"MARKER", "Müller".encode("latin-1")))
+    assert check_gguf(path).values["general.author"] == "M\ufffdller"
 
 
 def test_shards_are_refused_by_name_and_a_single_one_is_whole(small_gguf: Make) -> None:
