@@ -1,9 +1,13 @@
 """What names a prompt's words and cuts: results tell it, and a calibration is good for one only."""
 
+from datetime import date
+
 from semif_adapter.contract.wire import Layout, Readout
 
 PROMPT_REVISION = 2
-"""Raised with every change to the words or the cuts of writer.py."""
+"""Raised with every change to the words or the cuts of writer.py, and with TODAY."""
+TODAY = date(2026, 1, 1)
+"""For chat templates that tell the date: the same for ever, or an answer would depend on the day."""
 
 
 def prompt_version(template: str, readout: Readout, layout: Layout) -> str:

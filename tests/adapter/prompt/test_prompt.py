@@ -13,6 +13,7 @@ from semif_adapter.contract.wire import Decision
 from semif_adapter.forms.decisions import to_question
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.prompt import rendering
 from semif_adapter.prompt.chat_template import chat_template, plain_template
 from semif_adapter.prompt.writer import LONGEST_KEPT, Prompt, PromptWriter
 
@@ -135,6 +136,67 @@ def test_an_open_thinking_block_is_closed(model: Model, ending: str) -> None:
     source = THINKING.replace("<think>\n", ending)
 
     assert chat_template(model, source, SYSTEM).tail.endswith("assistant\n<think>\n\n</think>\n\n")
+
+
+TURNS = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}BODY{% endfor %}{% endfor %}"
+PARTS = "{% for m in messages %}[{{ m.role }}]{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("source", "tail"),
+    [
+        # Marks of training, which Transformers knows and Jinja does not.
+        ("{% generation %}[x]{% endgeneration %}" + TURNS + "[assistant]", "[assistant]"),
+        # Never the day of the start.
+        (TURNS + "[{{ strftime_now('%d %b %Y') }}]", "[01 Jan 2026]"),
+        # No tools are not an empty list of tools.
+        (TURNS + "[{{ 'tools' if tools is not none }}{{ 'documents' if documents is not none }}]", "[]"),
+        # Contents as lists of parts.
+        (PARTS + "[assistant]", "[assistant]"),
+        # Blocks of thoughts that the template opens whatever it is told.
+        (TURNS + "<|C|><|START_THINKING|>", "<|C|><|START_THINKING|><|END_THINKING|>"),
+        (TURNS + "[THINK]\n", "[THINK][/THINK]"),
+        (TURNS + "<|open|>think<|sep|>", "think<|sep|><|close|>think<|sep|><|open|>response<|sep|>"),
+        (TURNS + "Here are my reasoning steps:\n", "steps:\n[BEGIN FINAL RESPONSE]\n"),
+        # Those that it closed itself stay.
+        (TURNS + "<|START_THINKING|><|END_THINKING|>", "<|START_THINKING|><|END_THINKING|>"),
+        # Channels: the answer's own.
+        (
+            TURNS + "{# <|channel|>final<|message|> #}<|start|>assistant",
+            "<|start|>assistant<|channel|>final<|message|>",
+        ),
+    ],
+)
+def test_templates_as_models_have_them(model: Model, source: str, tail: str) -> None:
+    template = chat_template(model, source, SYSTEM)
+
+    assert template.head.endswith(f"[system]{SYSTEM}[user]")
+    assert template.tail.endswith(tail)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}" + TURNS,
+            "does not end",
+        ),
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}" + TURNS,
+            "does not end",
+        ),
+        ("{{ 'x' * 99999999999 }}" + TURNS, "does not end|MemoryError|memory"),
+    ],
+)
+def test_a_template_without_an_end_ends_with_a_line(
+    model: Model, monkeypatch: pytest.MonkeyPatch, source: str, reason: str
+) -> None:
+    monkeypatch.setattr(rendering, "CPU_SECONDS", 1)
+    with pytest.raises(StartupError, match=reason) as raised:
+        chat_template(model, source, SYSTEM)
+
+    assert "\n" not in str(raised.value)
 
 
 def test_a_template_that_can_switch_thinking_off_is_asked_to(model: Model) -> None:

@@ -1,0 +1,140 @@
+"""Renders a model's chat template, which is a program from a stranger, in a process of its own.
+
+A sandbox keeps it from the machine, not from counting to ten thousand million: the process has a limit of
+seconds and of memory, so that a template without an end ends the start with a line.
+`python -m semif_adapter.prompt.rendering` reads a job from its standard input and writes the texts.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from jinja2 import TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from semif_adapter.archive.prompt_version import TODAY
+
+CPU_SECONDS = 10
+MEMORY_BYTES = 1 << 30
+"""Templates of published models render in milliseconds and in a few megabytes."""
+WALL_SECONDS = 120.0
+"""For a process that gets no CPU: the machine may be busy."""
+
+Messages = tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What came of one conversation: its text, or the reason why there is none."""
+
+    text: str | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Job:
+    source: str
+    bos_token: str
+    eos_token: str
+    conversations: str
+    """A list of lists of messages, as JSON: a job is remembered by its content."""
+    cpu_seconds: int
+
+
+def render(source: str, *, bos_token: str, eos_token: str, conversations: list[Messages]) -> list[Rendered]:
+    """`source` rendered with each of `conversations`, each ready for the assistant's answer, thinking off."""
+    return list(_render_apart(_Job(source, bos_token, eos_token, json.dumps(conversations), CPU_SECONDS)))
+
+
+@lru_cache(8)
+def _render_apart(job: _Job) -> tuple[Rendered, ...]:
+    count = len(json.loads(job.conversations))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", __name__],
+            input=json.dumps(asdict(job)).encode(),
+            capture_output=True,
+            timeout=WALL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return (Rendered(None, f"it does not end within {WALL_SECONDS:g} s"),) * count
+    if done.returncode != 0:
+        reason = (
+            f"it does not end within {job.cpu_seconds} s of computing, or takes more than "
+            f"{MEMORY_BYTES >> 20} MiB (exit status {done.returncode})"
+        )
+        return (Rendered(None, reason),) * count
+    return tuple(Rendered(**one) for one in json.loads(done.stdout))
+
+
+class _Generation(Extension):
+    """`{% generation %}` marks what was learned, for training alone: its content is rendered as it stands."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2's own attribute
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
+    )
+    environment.globals["raise_exception"] = _raise
+    environment.globals["strftime_now"] = TODAY.strftime
+    return environment
+
+
+def _raise(message: str) -> NoReturn:
+    raise TemplateError(message)
+
+
+def _render_here(job: _Job) -> list[Rendered]:
+    try:
+        template = _environment().from_string(job.source)
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's program does is a reason
+        return [_refused(error) for _ in json.loads(job.conversations)]
+    rendered = []
+    for messages in json.loads(job.conversations):
+        try:
+            text = template.render(
+                messages=messages,
+                add_generation_prompt=True,
+                enable_thinking=False,
+                # As Transformers gives them: `tools is not none` shall not make an empty list of tools.
+                tools=None,
+                documents=None,
+                bos_token=job.bos_token,
+                eos_token=job.eos_token,
+            )
+            rendered.append(Rendered(text))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            rendered.append(_refused(error))
+    return rendered
+
+
+def _refused(error: Exception) -> Rendered:
+    return Rendered(None, " ".join(str(error).split()) or type(error).__name__)
+
+
+def main() -> None:
+    """Render the job on standard input within the limits of this process."""
+    job = _Job(**json.load(sys.stdin))
+    resource.setrlimit(resource.RLIMIT_CPU, (job.cpu_seconds, job.cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    json.dump([asdict(one) for one in _render_here(job)], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
