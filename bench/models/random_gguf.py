@@ -4,7 +4,7 @@ What such a model says means nothing; how long it takes, and whether the same qu
 is as with trained weights of that shape. The tests use tiny ones, the benchmark real sizes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -121,8 +121,12 @@ def write_model(
     template: str | None = CHATML,
     add_bos: bool = False,
     split_tensors: int = 0,
+    metadata: Sequence[tuple[str, str | int | float | bool | None]] = (),
 ) -> None:
-    """Write a model to `path`; with `split_tensors` in parts of so many tensors, named after `path`."""
+    """Write a model to `path`; with `split_tensors` in parts of so many tensors, named after `path`.
+
+    `metadata` takes the place of what the model has under these keys; None leaves a key out.
+    """
     writer = gguf.GGUFWriter(path, shape.architecture, split_max_tensors=split_tensors)
     writer.add_name(name)
     writer.add_file_type(matrices.file_type)
@@ -137,12 +141,24 @@ def write_model(
     writer.add_add_bos_token(add_bos)
     if template is not None:
         writer.add_chat_template(template)
+    for key, value in metadata:
+        writer.kv_data[0].pop(key, None)
+        if value is not None:
+            _add[type(value)](writer, key, value)
     for tensor, data, kind in _tensors(shape, len(vocabulary.tokens), matrices):
         writer.add_tensor(tensor, data, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+_add: dict[type, Callable[..., None]] = {
+    bool: gguf.GGUFWriter.add_bool,
+    int: gguf.GGUFWriter.add_uint32,
+    float: gguf.GGUFWriter.add_float32,
+    str: gguf.GGUFWriter.add_string,
+}
 
 
 def _add_shape(writer: Any, shape: Shape) -> None:

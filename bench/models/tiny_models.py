@@ -1,5 +1,6 @@
 """Models so small that libllama runs them in milliseconds: random weights, real architectures."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,12 +51,14 @@ def write_tiny_gguf(
     add_bos: bool = False,
     spoiled: str | None = None,
     split_tensors: int = 0,
+    metadata: Sequence[tuple[str, str | int | float | bool | None]] = (),
 ) -> None:
     """A random F32 model with a byte vocabulary, 2 layers: `qwen3` (attention), `gemma3` (sliding
     window), `qwen35` (hybrid).
 
     `spoiled` is a character whose embedding is NaN, so that every prompt holding it has NaN logits. With
-    `split_tensors` the model becomes parts of so many tensors, named after `path`.
+    `split_tensors` the model becomes parts of so many tensors, named after `path`. `metadata` takes the place
+    of what the model has under these keys; None leaves a key out.
     """
     write_model(
         path,
@@ -66,4 +69,5 @@ def write_tiny_gguf(
         template=template,
         add_bos=add_bos,
         split_tensors=split_tensors,
+        metadata=metadata,
     )

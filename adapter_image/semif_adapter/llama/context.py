@@ -77,7 +77,7 @@ class Context:
         if not self._context:
             raise StartupError(
                 f"llama.cpp cannot make a context of {streams} streams of {per_stream} tokens: "
-                f"{library.last_error()}; lower SEMIF_CONTEXT_TOKENS or SEMIF_STREAMS"
+                f"{library.reason()}; lower SEMIF_CONTEXT_TOKENS or SEMIF_STREAMS"
             )
         self._prove(
             {

@@ -9,7 +9,8 @@ import functools
 import logging
 import os
 import re
-from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,10 @@ waiting threads take the CPU from the one that is waited for; 1000 costs nothing
 
 _NAMED = 5  # missing functions that a message names
 
-_LOG_ERROR = 4  # enum ggml_log_level
+_LOG_WARNING, _LOG_ERROR = 3, 4  # enum ggml_log_level
+_MOST_ERRORS, _MOST_WARNINGS = 8, 20
+_WORDS = re.compile(r":.*[A-Za-z]{2}")
+"""What tells something behind the function's name; llama.cpp also rules lines with asterisks."""
 _DEVICE_CPU = 0  # enum ggml_backend_dev_type; 3 is an accelerator beside the CPU (BLAS), 1 and 2 are GPUs
 _DEVICE_GPUS = (1, 2)
 
@@ -128,8 +132,10 @@ class Library:
 
         Raises StartupError where there is no library, no CPU backend, or an unsupported build.
         """
-        self.errors: deque[str] = deque(maxlen=8)
-        """The last error lines of llama.cpp's log, oldest first."""
+        self.errors: list[str] = []
+        """The first error lines of llama.cpp's log since this was cleared."""
+        self._warned: set[str] | None = None
+        """Warnings of the load that is under way; None outside of one."""
         self.offloaded_layers = 0
         """Layers that the last loaded model put on GPUs, as llama.cpp's log reports them."""
         self.buffers = Buffers()
@@ -203,11 +209,31 @@ class Library:
         if not line:
             return
         logger.debug("llama.cpp: %s", line)
-        if level == _LOG_ERROR:
+        if level == _LOG_ERROR and len(self.errors) < _MOST_ERRORS:
             self.errors.append(line)
+        if level == _LOG_WARNING and self._warned is not None and _WORDS.search(line):
+            self._warn(line, self._warned)
         if offloaded := re.search(r"offloaded (\d+)/\d+ layers to GPU", line):
             self.offloaded_layers = int(offloaded[1])
         self.buffers.hear(line)
+
+    def _warn(self, line: str, warned: set[str]) -> None:
+        """Pass a warning on, once; some models have thousands of one kind."""
+        if line not in warned and len(warned) < _MOST_WARNINGS:
+            warned.add(line)
+            logger.warning("llama.cpp: %s", line)
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """While a model is loaded: its errors and figures alone are kept, its warnings are passed on."""
+        self.errors.clear()
+        self.offloaded_layers = 0
+        self.buffers.clear()
+        self._warned = set()
+        try:
+            yield
+        finally:
+            self._warned = None
 
     def why_no_gpu(self) -> str:
         """Why no GPU is among the devices; ask before a model is loaded.
@@ -222,11 +248,11 @@ class Library:
                 ctypes.CDLL(str(path))
             except OSError as error:
                 return f"{path.name} cannot be opened: {_one_line(error)}"
-        return self.last_error()
+        return self.reason()
 
-    def last_error(self) -> str:
-        """The latest error line of the log, as the reason in a message."""
-        return self.errors[-1] if self.errors else "llama.cpp gave no reason"
+    def reason(self) -> str:
+        """The first error line of the log, for a message: the later ones tell what became of it."""
+        return self.errors[0] if self.errors else "llama.cpp gave no reason"
 
 
 @functools.cache

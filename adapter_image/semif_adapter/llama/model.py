@@ -37,14 +37,12 @@ class Model:
             # Without this llama.cpp lends large products to a GPU even with all layers on the CPU.
             params.write(library.model_layout.devices, "<Q", ctypes.addressof(_NO_DEVICES))
         self.library = library
-        library.errors.clear()
-        library.offloaded_layers = 0
-        library.buffers.clear()
-        self.handle = library.llama_model_load_from_file(str(path).encode(), params)
+        with library.loading():
+            self.handle = library.llama_model_load_from_file(str(path).encode(), params)
         """llama.cpp's own, which contexts are made with; None once closed."""
         if not self.handle:
             raise StartupError(
-                f"llama.cpp cannot load {path.name}: {library.last_error()}; check the file or its build"
+                f"llama.cpp cannot load {path.name}: {library.reason()}; check the file or its build"
             )
         self.gpu_layers = library.offloaded_layers
         if gpu_layers and not self.gpu_layers:
@@ -54,13 +52,21 @@ class Model:
             )
         self._vocab = library.llama_model_get_vocab(self.handle)
         self.vocab_size: int = library.llama_vocab_n_tokens(self._vocab)
-        self.bos: int = library.llama_vocab_bos(self._vocab)
-        self.eos: int = library.llama_vocab_eos(self._vocab)
+        self.bos: int = self._special_token("bos")
+        self.eos: int = self._special_token("eos")
         self.wants_bos: bool = library.llama_vocab_get_add_bos(self._vocab)
         self.trained_context: int = library.llama_model_n_ctx_train(self.handle)
         self.has_recurrent_layers: bool = library.llama_model_is_hybrid(
             self.handle
         ) or library.llama_model_is_recurrent(self.handle)
+
+    def _special_token(self, name: str) -> int:
+        """The token that the metadata names so, -1 for none.
+
+        Where it names none llama.cpp has a default of its own: in a vocabulary of GPT-2's kind a comma.
+        """
+        named = self.metadata(f"tokenizer.ggml.{name}_token_id") or ""
+        return int(named) if named.isdecimal() and int(named) < self.vocab_size else -1
 
     def close(self) -> None:
         """Free the weights; the model's contexts must be closed before."""
@@ -70,9 +76,15 @@ class Model:
 
     @property
     def chat_template(self) -> str | None:
-        """The GGUF's own chat template (Jinja2), if it has one."""
+        """The GGUF's own chat template (Jinja2), if it has one. Raises StartupError where it is no UTF-8."""
         template = self.library.llama_model_chat_template(self.handle, None)
-        return template.decode() if template else None
+        try:
+            return template.decode() if template else None
+        except UnicodeDecodeError as error:
+            raise StartupError(
+                f"the model's chat template is not UTF-8 (byte {error.start}); "
+                'set template = "plain" in the [prompt] of its preset'
+            ) from None
 
     @property
     def description(self) -> str:

@@ -16,6 +16,8 @@ from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.libllama import Library, open_library
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.llama.struct_layouts import ContextLayout, ModelLayout
+from semif_adapter.prompt.chat_template import plain_template
+from semif_adapter.prompt.writer import PromptWriter
 
 BATCH = 32
 
@@ -103,6 +105,62 @@ def test_a_folder_without_a_library_is_refused(tmp_path: Path) -> None:
     (tmp_path / "libllama.so").write_text("not a library")
     with pytest.raises(StartupError, match=r"libllama\.so cannot be opened"):
         open_library(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        (("tokenizer.ggml.pre", "brandnew"), "unknown pre-tokenizer type: 'brandnew'"),
+        (("general.architecture", "brandnew"), "unknown model architecture: 'brandnew'"),
+        (("tokenizer.ggml.model", "brandnew"), "unknown tokenizer: 'brandnew'"),
+        (("qwen3.embedding_length", 48), "token_embd.weight' has wrong shape"),
+        (("qwen3.block_count", None), "key not found in model: qwen3.block_count"),
+    ],
+)
+def test_a_file_that_does_not_load_says_why(
+    library: Library, tiny_gguf: Callable[..., Path], metadata: tuple[str, object], reason: str
+) -> None:
+    with pytest.raises(StartupError) as raised:
+        Model(library, tiny_gguf(metadata=(metadata,)), 0)
+
+    assert reason in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_warnings_of_a_load_are_told_once(
+    library: Library, tiny_gguf: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tiny_gguf(metadata=(("tokenizer.ggml.pre", None),))
+    with caplog.at_level("WARNING"), closing(Model(library, path, 0)):
+        warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+    assert any("GENERATION QUALITY WILL BE DEGRADED" in line for line in warned)
+    assert len(warned) == len(set(warned))
+    assert not any("***" in line for line in warned)
+
+
+@pytest.mark.parametrize("bos", [None, 5_000])
+def test_bos_is_what_the_metadata_names_inside_the_vocabulary(
+    library: Library, tiny_gguf: Callable[..., Path], bos: int | None
+) -> None:
+    """llama.cpp's own default in a vocabulary of GPT-2's kind is token 11, a comma."""
+    path = tiny_gguf(add_bos=True, metadata=(("tokenizer.ggml.bos_token_id", bos),))
+    with closing(Model(library, path, 0)) as model:
+        assert (model.wants_bos, model.bos) == (True, -1)
+        written = PromptWriter(model, plain_template("s"), "text").system
+    assert written.tolist() == [*b"s\n\n"]
+
+
+def test_a_template_that_is_no_text_is_refused_with_a_line(
+    library: Library, tiny_gguf: Callable[..., Path], tmp_path: Path
+) -> None:
+    path = tmp_path / "latin.gguf"
+    path.write_bytes(tiny_gguf(template="MARKER{{ messages }}").read_bytes().replace(b"MARKER", b"MARK\xe9R"))
+    with (
+        closing(Model(library, path, 0)) as model,
+        pytest.raises(StartupError, match=r"not UTF-8 \(byte 4\)"),
+    ):
+        _ = model.chat_template
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.4, 0.9])
