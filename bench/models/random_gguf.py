@@ -55,9 +55,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A byte-level BPE vocabulary, as GGUF metadata spells it."""
+    """A vocabulary as GGUF metadata spells it: byte-level BPE, or SentencePiece, which has no `pre`."""
 
-    pre: str
+    pre: str | None
     tokens: list[str]
     types: list[int]
     merges: list[str]
@@ -91,6 +91,23 @@ def byte_vocabulary() -> Vocabulary:
     return Vocabulary(
         "qwen2", tokens, [int(t) for t in types], merges, tokens.index("<s>"), tokens.index("<|im_end|>")
     )
+
+
+def sentencepiece_vocabulary(*, byte_tokens: bool) -> Vocabulary:
+    """One token for each printable ASCII character, and the word-start mark; spaces are put before words.
+
+    Without `byte_tokens` it has nothing for any other character.
+    """
+    control = ("<unk>", "<s>", "</s>", *_CONTROL_TOKENS[1:])
+    raw = [f"<0x{byte:02X}>" for byte in range(256)] if byte_tokens else []
+    characters = ["\u2581", *map(chr, range(33, 127)), "\u2581yes", "\u2581no"]
+    types = (
+        [gguf.TokenType.UNKNOWN]
+        + [gguf.TokenType.CONTROL] * (len(control) - 1)
+        + [gguf.TokenType.BYTE] * len(raw)
+        + [gguf.TokenType.NORMAL] * len(characters)
+    )
+    return Vocabulary(None, [*control, *raw, *characters], [int(t) for t in types], [], 1, 2)
 
 
 def _byte_symbols() -> dict[int, str]:
@@ -131,11 +148,16 @@ def write_model(
     writer.add_name(name)
     writer.add_file_type(matrices.file_type)
     _add_shape(writer, shape)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(vocabulary.pre)
     writer.add_token_list(vocabulary.tokens)
     writer.add_token_types(vocabulary.types)
-    writer.add_token_merges(vocabulary.merges)
+    if vocabulary.pre is None:
+        writer.add_tokenizer_model("llama")
+        writer.add_token_scores([-float(index) for index in range(len(vocabulary.tokens))])
+        writer.add_add_space_prefix(True)
+    else:
+        writer.add_tokenizer_model("gpt2")
+        writer.add_tokenizer_pre(vocabulary.pre)
+        writer.add_token_merges(vocabulary.merges)
     writer.add_bos_token_id(vocabulary.bos)
     writer.add_eos_token_id(vocabulary.eos)
     writer.add_add_bos_token(add_bos)

@@ -2,12 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.models.random_gguf import CHATML, Recurrent, Shape, byte_vocabulary, write_model
+from bench.models.random_gguf import (
+    CHATML,
+    Recurrent,
+    Shape,
+    byte_vocabulary,
+    sentencepiece_vocabulary,
+    write_model,
+)
 
 LAYERS, WIDTH = 2, 64
 WINDOW = 24  # tokens that an attention layer with a sliding window sees
@@ -23,6 +31,13 @@ SHAPES = {
             state=16, rank=4, groups=2, interval=LAYERS, rope_dimensions=16, rope_sections=(3, 3, 2, 0)
         ),
     ),
+}
+
+
+VOCABULARIES = {
+    "bytes": byte_vocabulary,
+    "sentencepiece": partial(sentencepiece_vocabulary, byte_tokens=True),
+    "sentencepiece-without-bytes": partial(sentencepiece_vocabulary, byte_tokens=False),
 }
 
 
@@ -47,13 +62,14 @@ def write_tiny_gguf(
     path: Path,
     *,
     architecture: str = "qwen3",
+    vocabulary: str = "bytes",
     template: str | None = CHATML,
     add_bos: bool = False,
     spoiled: str | None = None,
     split_tensors: int = 0,
     metadata: Sequence[tuple[str, str | int | float | bool | None]] = (),
 ) -> None:
-    """A random F32 model with a byte vocabulary, 2 layers: `qwen3` (attention), `gemma3` (sliding
+    """A random F32 model with 2 layers and one of VOCABULARIES: `qwen3` (attention), `gemma3` (sliding
     window), `qwen35` (hybrid).
 
     `spoiled` is a character whose embedding is NaN, so that every prompt holding it has NaN logits. With
@@ -63,7 +79,7 @@ def write_tiny_gguf(
     write_model(
         path,
         SHAPES[architecture],
-        byte_vocabulary(),
+        VOCABULARIES[vocabulary](),
         _Plain(spoiled),
         name=f"tiny-{architecture}",
         template=template,

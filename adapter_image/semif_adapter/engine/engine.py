@@ -21,6 +21,7 @@ from semif_adapter.engine.answering import Answering
 from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.engine.model_files import ModelFile, find_calibration, find_model
 from semif_adapter.engine.question_writer import QuestionWriter, count_tokens, shared_prefix
+from semif_adapter.engine.rehearsal import rehearse
 from semif_adapter.engine.scheduler import Scheduler
 from semif_adapter.engine.setup import (
     check_context_memory,
@@ -44,6 +45,10 @@ _WARM_UP = Question(
     options=(OptionText("yes", "yes", "yes"), OptionText("not_at_all", "not at all", "not at all")),
     path="warm-up",
 )
+
+
+LITTLE_MASS = 0.01
+"""Models that answer with letters put nearly all of their probability there."""
 
 
 class Engine:
@@ -85,6 +90,7 @@ class Engine:
         calibration = find_calibration(settings, file)
         if not settings.gpu_layers:
             check_memory(file.size, 0)
+        rehearse(settings.library_dir.resolve(), file.path, settings.gpu_layers)
         with ExitStack() as opened:
             try:
                 engine = cls._open(settings, file, calibration, opened)
@@ -142,8 +148,17 @@ class Engine:
         self._opened.close()
 
     def prove(self) -> None:
-        """Score the warm-up decision. Raises EngineError where the engine cannot."""
-        self.score([_WARM_UP], "schema-first")
+        """Score the warm-up decision. Raises EngineError where the engine cannot, or answers nothing."""
+        [result], _ = self.score([_WARM_UP], "schema-first")
+        if len(set(result.option_logits)) == 1:
+            raise EngineError("the model gives the same logit for every option")
+        mass = result.allowed_token_mass
+        if mass is not None and mass < LITTLE_MASS:
+            logger.warning(
+                "the model puts %.2g of its probability on the letters in the start-up decision: it may "
+                "begin with a thought or a word; see docs/readouts.md",
+                mass,
+            )
 
     @property
     def step_tokens(self) -> int:

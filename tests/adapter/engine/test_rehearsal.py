@@ -1,0 +1,86 @@
+"""What would end the process at the first text, or at the load, ends the start with a line."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+
+from bench.models.random_gguf import byte_vocabulary
+from bench.models.tiny_models import VOCABULARIES, write_tiny_gguf
+from semif_adapter.contract.errors import StartupError
+from semif_adapter.engine.engine import Engine
+from semif_adapter.engine.rehearsal import rehearse, texts
+
+Tiny = Callable[..., Path]
+
+
+def test_texts_hold_every_byte_of_utf8() -> None:
+    seen = {byte for _, text in texts() for byte in text.encode()}
+
+    assert seen == {*range(0x80), *range(0x80, 0xC0), *range(0xC2, 0xF5)}
+
+
+@pytest.mark.parametrize("vocabulary", ["bytes", "sentencepiece"])
+def test_a_sound_model_passes(library_dir: Path, tiny_gguf: Tiny, vocabulary: str) -> None:
+    rehearse(library_dir, tiny_gguf(vocabulary=vocabulary), 0)
+
+
+def test_a_vocabulary_that_lacks_characters_stops_the_start(
+    load_engine: Callable[..., Engine], tiny_gguf: Tiny
+) -> None:
+    path = tiny_gguf(vocabulary="sentencepiece-without-bytes")
+
+    with pytest.raises(
+        StartupError, match=r"does not survive tiny.*told to tokenise .* SIGABRT \(.+\)"
+    ) as raised:
+        load_engine(path, readout="text")
+
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        (("qwen3.block_count", 0), r"told to load .* SIGABRT \(.*n_layer"),
+        (("qwen3.rope.dimension_count", 64), "rope.dimension_count is 64"),
+        (("qwen3.attention.layer_norm_rms_epsilon", float("nan")), "does not survive|epsilon is nan"),
+        (("qwen3.attention.causal", False), "is an encoder"),
+        (("qwen3.pooling_type", 3), "is an embedding model"),
+    ],
+)
+def test_a_file_that_aborts_the_library_or_answers_nonsense_stops_the_start(
+    load_engine: Callable[..., Engine], tiny_gguf: Tiny, metadata: tuple[str, object], reason: str
+) -> None:
+    with pytest.raises(StartupError, match=reason) as raised:
+        load_engine(tiny_gguf(metadata=(metadata,)))
+
+    assert "\n" not in str(raised.value)
+
+
+def test_a_token_listed_twice_stops_the_start(
+    load_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As some published files have it; the library asserts that there is none."""
+    sound = byte_vocabulary()
+    twice = replace(sound, tokens=[sound.tokens[1], *sound.tokens[1:]])
+    monkeypatch.setitem(VOCABULARIES, "twice", lambda: twice)
+    path = tmp_path / "twice.gguf"
+    write_tiny_gguf(path, vocabulary="twice")
+
+    with pytest.raises(StartupError, match=r"does not survive twice\.gguf: told to load .*GGML_ASSERT"):
+        load_engine(path)
+
+
+def test_a_model_whose_logits_are_all_the_same_does_not_start(
+    load_engine: Callable[..., Engine], tiny_gguf: Tiny, tmp_path: Path
+) -> None:
+    path = tmp_path / "even.gguf"
+    path.write_bytes(tiny_gguf().read_bytes())
+    for tensor in gguf.GGUFReader(path, "r+").tensors:
+        if tensor.name == "output.weight":
+            tensor.data[:] = np.zeros_like(tensor.data)
+    with pytest.raises(StartupError, match="the same logit for every option"):
+        load_engine(path)
