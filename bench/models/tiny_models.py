@@ -1,6 +1,6 @@
 """Models so small that libllama runs them in milliseconds: random weights, real architectures."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from bench.models.random_gguf import (
     CHATML,
     Recurrent,
     Shape,
+    Vocabulary,
     byte_vocabulary,
     sentencepiece_vocabulary,
     write_model,
@@ -34,7 +35,7 @@ SHAPES = {
 }
 
 
-VOCABULARIES = {
+VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
     "bytes": byte_vocabulary,
     "sentencepiece": partial(sentencepiece_vocabulary, byte_tokens=True),
     "sentencepiece-without-bytes": partial(sentencepiece_vocabulary, byte_tokens=False),

@@ -1,8 +1,9 @@
-"""uvicorn's HTTP protocol with bounds that it lacks: on the head's size and time, and errors in JSON."""
+"""uvicorn's HTTP protocol with bounds that it lacks: heads, pipelines, connections; and errors in JSON."""
 
 import asyncio
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from semif_adapter.contract.errors import (
@@ -17,6 +18,9 @@ MAX_HEAD_BYTES = 65_536
 HEAD_SECONDS = 10.0
 """How long a request's head may take to arrive; an idle kept-alive connection has uvicorn's own limit."""
 
+_OFFER = (b"connection", b"upgrade", b"http2-settings")
+MAX_PIPELINED = 16
+"""Requests that wait on one connection behind the one that is being answered; clients rarely send one."""
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending."""
 
@@ -29,6 +33,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = True
         self._refused = False
+        """Whether what still arrives is thrown away."""
+        self._offered_upgrade = False
+        """Whether this head is read once more, without its offer."""
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -38,26 +45,65 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
         super().connection_lost(exc)
+        # uvicorn's keeps the timer of a connection that was reset, and by it the last request and its body.
+        self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
         if self._in_head:
             self._head_bytes += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        self._parse(data)
         if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             self._refuse(_head_too_large())
 
+    def _parse(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._pass_over_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response("")
+
+    def _pass_over_upgrade(self, rest: bytes) -> None:
+        """Read the head again without the offer to speak something else (Java's client, `curl --http2`).
+
+        RFC 9110, section 7.8: a server may ignore a received Upgrade field. The parser would take the body
+        for that other protocol. `rest` is what came behind the head.
+        """
+        if not self._offered_upgrade:  # CONNECT, which is no offer
+            self.send_400_response("")
+            return
+        self._offered_upgrade = False
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/1.1"]
+        lines += [name + b": " + value for name, value in self.headers if name not in _OFFER]
+        if any(name == b"connection" and b"close" in value.lower() for name, value in self.headers):
+            lines.append(b"connection: close")
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
+        self._parse(b"\r\n".join([*lines, b"", rest]))
+
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise _TooManyPipelinedError
         super().on_message_begin()
         if not self._in_head:
             self._in_head, self._head_bytes = True, 0
             self._await_head()
 
     def on_headers_complete(self) -> None:
+        self._offered_upgrade = any(name == b"upgrade" for name, _ in self.headers)
+        if self._offered_upgrade and self.parser.should_upgrade():
+            return
+        self._offered_upgrade = False
         super().on_headers_complete()
         self._in_head = False
         self._stop_timer()
+
+    def on_message_complete(self) -> None:
+        if not self._offered_upgrade:
+            super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         """What uvicorn calls where the bytes are not HTTP; httptools takes no URL of 64 KiB for one."""
@@ -91,6 +137,10 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._refused = True
         self._stop_timer()
+        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+            # Behind whole requests: they get their answers, and nothing that they could take for one.
+            self.cycle.keep_alive = False
+            return
         if self.cycle is not None and not self.cycle.response_complete:
             # The body went wrong: for the application the client is gone.
             self.cycle.disconnected = True
@@ -108,6 +158,10 @@ class BoundedProtocol(HttpToolsProtocol):
         )
         self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+class _TooManyPipelinedError(Exception):
+    """Stops the parser, which stops the connection behind the requests that it has."""
 
 
 def _head_too_large() -> HeadTooLargeError:

@@ -150,14 +150,19 @@ class Reply:
 class HttpServer:
     """The app under uvicorn, as the container runs it, in a thread of this process."""
 
-    def __init__(self, load: Callable[[], ScoringEngine], **settings: Any) -> None:
+    def __init__(
+        self,
+        load: Callable[[], ScoringEngine],
+        protocol: type[BoundedProtocol] = BoundedProtocol,
+        **settings: Any,
+    ) -> None:
         app = create_app(Settings(**{"metrics": "off", **settings}), load)
         self.queue: RequestQueue = app.state.queue
         self.engine: ScriptedEngine | None = None
         self._listener = listen("127.0.0.1", 0)
         self.port: int = self._listener.getsockname()[1]
         config = uvicorn.Config(
-            app, http=BoundedProtocol, ws="none", lifespan="on", log_config=None, access_log=False
+            app, http=protocol, ws="none", lifespan="on", log_config=None, access_log=False
         )
         self._server = uvicorn.Server(config)
         self._running = threading.Event()
@@ -210,6 +215,13 @@ class HttpServer:
             response = http.client.HTTPResponse(connection)
             response.begin()
             return response.status, response.read()
+
+    @staticmethod
+    def post(document: Any) -> bytes:
+        """The bytes of a POST to `/invocations`."""
+        body = json.dumps(document).encode()
+        head = "POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "
+        return f"{head}{len(body)}\r\n\r\n".encode() + body
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run something on the server's event loop, as a signal handler would."""

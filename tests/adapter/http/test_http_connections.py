@@ -1,0 +1,118 @@
+"""What clients may do to a connection: pipeline, offer an upgrade, break in the middle, reset."""
+
+import gc
+import socket
+import struct
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from semif_adapter.http.protocol import MAX_PIPELINED, BoundedProtocol
+
+PING = b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n"
+LAST_PING = b"GET /ping HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+StartServer = Callable[..., Any]
+
+
+def received(connection: socket.socket) -> bytes:
+    """All that comes until the server closes."""
+    data = b""
+    while chunk := connection.recv(65_536):
+        data += chunk
+    return data
+
+
+def test_a_pipeline_is_answered_in_order_and_ends_at_its_bound(
+    start_server: StartServer, scripted: Any
+) -> None:
+    server = start_server(scripted())
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(PING * 10_000)
+        answers = received(connection)
+
+    # How many wait behind the first depends on how the bytes arrive, and never on how many are sent.
+    assert 1 <= answers.count(b"HTTP/1.1 200 OK") <= MAX_PIPELINED + 1
+    assert b"HTTP/1.1 4" not in answers
+    assert server.request("GET", "/ping").status == 200
+
+
+def test_a_short_pipeline_gets_all_of_its_answers(start_server: StartServer, scripted: Any) -> None:
+    server = start_server(scripted())
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(
+            PING * (MAX_PIPELINED - 1) + PING.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        )
+
+        assert received(connection).count(b"HTTP/1.1 200 OK") == MAX_PIPELINED
+
+
+def test_what_breaks_behind_a_request_does_not_take_its_answer(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any]
+) -> None:
+    scoring, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Any) -> None:
+        scoring.set()
+        assert go_on.wait(30)
+
+    server = start_server(scripted(wait))
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(server.post({"decision": decision}))
+        assert scoring.wait(30)
+        connection.sendall(b"\x00\x01 not HTTP\r\n\r\n")
+        go_on.set()
+        answer = received(connection)
+
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_upgrade_that_a_client_offers_is_passed_over(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any], at_once: bool
+) -> None:
+    """As Java's default client and `curl --http2` send it."""
+    server = start_server(scripted())
+    offer = (
+        b"Connection: Upgrade, HTTP2-Settings",
+        b"Upgrade: h2c",
+        b"HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA",
+    )
+    head, _, body = server.post({"decision": decision}).partition(b"\r\n\r\n")
+    head += b"".join(b"\r\n" + line for line in offer) + b"\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for part in [head + body] if at_once else [head, body[:5], body[5:]]:
+            connection.sendall(part)
+        connection.sendall(LAST_PING)
+
+        assert received(connection).count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_a_connection_that_was_reset_keeps_nothing(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any]
+) -> None:
+    ended: list[weakref.ref[BoundedProtocol]] = []
+    lost = threading.Event()
+
+    class Watched(BoundedProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if exc is not None:
+                ended.append(weakref.ref(self))
+                lost.set()
+
+    server = start_server(scripted(), protocol=Watched)
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+    connection.sendall(server.post({"decision": decision}))
+    assert connection.recv(65_536).startswith(b"HTTP/1.1 200 OK")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()  # a reset
+    assert lost.wait(30)
+    assert server.request("GET", "/ping").status == 200
+    gc.collect()
+
+    assert [one() for one in ended] == [None]
