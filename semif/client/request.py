@@ -1,7 +1,6 @@
 """What is sent: a request's bytes, checked before they cost a call, and how its reply is read."""
 
 import json
-from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
@@ -11,6 +10,7 @@ from semif.client.questions import Question
 from semif.client.reply import WireAnswer, read_answer
 from semif.client.results import Choice_co, DecisionResult, best_option
 from semif.errors import SemifError
+from semif.project.whole_files import utf8
 from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.wire import MAX_BODY_BYTES, MAX_DECISIONS
 from semif_adapter.forms.invocations import FORMS, parse_decisions, read_document
@@ -84,7 +84,7 @@ def request_body(text: bytes, *, name: str) -> bytes:
     editors on Windows put before UTF-8. `name` is for messages. Raises SemifError for what is not a JSON
     object and for bodies over SageMaker's limit.
     """
-    text = text.removeprefix(BOM_UTF8)
+    text = utf8(text, name)
     try:
         document = json.loads(text.decode())
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
 """Typed TOML files: read once, every problem of a file reported at once."""
 
+import re
 import tomllib
-from codecs import BOM_UTF8
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from semif.errors import ProblemsError, SemifError, problems_of
-from semif.project.whole_files import cannot_read
+from semif.project.whole_files import cannot_read, utf8
 
 FileModel = TypeVar("FileModel", bound=BaseModel)
 
+_MOST_PARTS = 64
+_DEEP_KEY = re.compile(rb"^[\s\[{,]*(?:[^\s=.#\[\]{}]+\s*\.\s*){%d}" % _MOST_PARTS, re.MULTILINE)
 MAX_FILE_BYTES = 1_048_576
 MAX_NUMBER_BITS = 10_000
 _LONG_NUMBER = "holds a number with thousands of digits, which no key takes"
@@ -41,10 +43,10 @@ def _parse(path: Path) -> dict[str, Any]:
         raise cannot_read(path, error) from None
     if len(text) > MAX_FILE_BYTES:
         raise SemifError(f"{path} is longer than {MAX_FILE_BYTES:,} bytes, which no such file needs")
-    if text.startswith(BOM_UTF8):
-        raise SemifError(f"{path} begins with a byte order mark, which TOML does not allow; save it without")
+    if _DEEP_KEY.search(text):  # tomllib takes seconds for thousands of parts
+        raise SemifError(f"{path} has a key of more than {_MOST_PARTS} parts, which no such file needs")
     try:
-        content = tomllib.loads(text.decode())
+        content = tomllib.loads(utf8(text, path).decode())
     except UnicodeDecodeError as error:
         raise SemifError(f"{path} is not UTF-8 text: byte {error.start} is wrong") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:

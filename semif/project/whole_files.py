@@ -1,6 +1,7 @@
 """Reading a file whole; writing one whole or not at all."""
 
 import os
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,16 @@ def read_whole(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise cannot_read(path, error) from None
+
+
+def utf8(content: bytes, name: object) -> bytes:
+    """`content`, which a person wrote, without the mark that editors on Windows put before UTF-8.
+
+    Raises SemifError, which names `name`, for UTF-16, in which Windows' older programs save.
+    """
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise SemifError(f"{name} is in UTF-16; save it as UTF-8")
+    return content.removeprefix(BOM_UTF8)
 
 
 def cannot_read(path: Path, why: OSError | str) -> SemifError:

@@ -11,13 +11,15 @@ Messages name line and place, never what stands there.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
+from unicodedata import normalize
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
-from semif.project.whole_files import read_whole
+from semif.project.whole_files import read_whole, utf8
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
 from semif_adapter.contract.question import Content, content_text
 from semif_adapter.contract.request_problems import path_text, refuse, type_name
@@ -44,6 +46,16 @@ _SHOWN_KEYS = {
     "id", "state", "question", "options", "description", "labels", "split", *_LABEL_KEYS,
     "type", "instructions", "criteria",
 }  # fmt: skip
+
+
+_ALIKE: dict[str, Callable[[str], str]] = {
+    "but for its quotes": str,
+    "but for the space around it": str.strip,
+    "but for upper and lower case": str.casefold,
+    "in another form of Unicode (NFC and NFD, say)": lambda text: normalize("NFC", text),
+    "but for case, space and form of Unicode": lambda text: normalize("NFKC", text).strip().casefold(),
+}
+"""By what two names may differ that a person would take for the same, and what is left without it."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +126,7 @@ def read_task_set(path: Path) -> TaskSet:
     tasks: list[LabelledTask] = []
     problems: list[str] = []
     lines: dict[str, int] = {}
-    for number, line in enumerate(content.split(b"\n"), 1):
+    for number, line in enumerate(utf8(content, path).split(b"\n"), 1):
         if not line.strip():
             continue
         try:
@@ -247,7 +259,20 @@ def _label_problems(
     if "expected" not in row:
         yield Problem(("expected",), "is missing, it names the right option", "missing")
     elif expected not in options:
-        yield Problem(("expected",), "must be one of the options", "expected")
+        yield Problem(("expected",), f"must be one of the options{_near(expected, options)}", "expected")
+
+
+def _near(expected: object, options: Sequence[str]) -> str:
+    """By what `expected` differs from an option, as the end of a sentence; nothing where none is near."""
+    if not isinstance(expected, str | int | float):
+        return ""
+    text = json.dumps(expected) if not isinstance(expected, str) else expected
+    for place, option in enumerate(options):
+        for what, alike in _ALIKE.items():
+            if alike(text) == alike(option):
+                kind = "" if isinstance(expected, str) else f"{type_name(expected)}, "
+                return f"; it is {kind}options[{place}] {what}"
+    return ""
 
 
 def _wrong_line(message: str) -> InvalidRequestError:

@@ -253,3 +253,38 @@ def test_orders_come_round_by_round_and_scales_keep_theirs() -> None:
     tasks = [listed(3), listed(4, "score")]
     assert [ordered.order for ordered in ordered_tasks(tasks, 1, 0, only_choices=False)] == [0, 0, 1, 1]
     assert [ordered.order for ordered in ordered_tasks(tasks, 1, 0, only_choices=True)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("expected", "what"),
+    [
+        ("Refund", "; it is options[0] but for upper and lower case"),
+        ("refund ", "; it is options[0] but for the space around it"),
+        (" REFUND", "; it is options[0] but for case, space and form of Unicode"),
+        ("cafe\u0301", "; it is options[1] in another form of Unicode (NFC and NFD, say)"),
+        (7, "; it is a number, options[2] but for its quotes"),
+        (True, "; it is a boolean, options[3] but for its quotes"),
+        ("sales", ""),
+        (["refund"], ""),
+        (None, ""),
+    ],
+)
+def test_a_label_that_is_nearly_an_option_is_told_so(tmp_path: Path, expected: object, what: str) -> None:
+    options = [{"id": name} for name in ("refund", "caf\xe9", "7", "true")]
+    row = {"state": "s", "question": "q", "options": options, "expected": expected}
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(json.dumps(row))
+    with pytest.raises(ProblemsError) as caught:
+        read_tasks(path)
+    assert caught.value.problems == (f"line 1: expected must be one of the options{what}",)
+
+
+def test_marks_and_encodings_of_windows(tmp_path: Path) -> None:
+    """As `decide`, `submit` and `batch` take them."""
+    row = {"state": "s", "question": "q", "options": [{"id": "a"}, {"id": "b"}], "expected": "a"}
+    path = tmp_path / "tasks.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(row).encode())
+    assert [task.expected for task in read_tasks(path)] == ["a"]
+    path.write_bytes(json.dumps(row).encode("utf-16"))
+    with pytest.raises(SemifError, match="is in UTF-16; save it as UTF-8"):
+        read_tasks(path)

@@ -88,13 +88,18 @@ def test_problems_speak_of_the_file(tmp_path: Path, old: str, new: str, problem:
     assert caught.value.problems == (problem,)
 
 
+def test_the_mark_that_windows_puts_before_utf8_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "demo.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + DEMO.encode())
+    assert read_environment(path).name == "demo"
+
+
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (
-            b"\xef\xbb\xbf" + DEMO.encode(),
-            "begins with a byte order mark, which TOML does not allow; save it without",
-        ),
+        (DEMO.encode("utf-16"), "is in UTF-16; save it as UTF-8"),
+        (b"a." * 30_000 + b"b = 1", "has a key of more than 64 parts, which no such file needs"),
+        (b"[" + b"a." * 30_000 + b"b]", "has a key of more than 64 parts, which no such file needs"),
         (b"streams = 1" + b"0" * 5000, "holds a number with thousands of digits, which no key takes"),
         (b"a.b = [0x" + b"f" * 9000 + b"]", "holds a number with thousands of digits, which no key takes"),
     ],
