@@ -113,7 +113,10 @@ class Engine:
         if not settings.gpu_layers:
             check_context_memory(setup, file, model)
         templates = prompt_templates(setup, model)
-        writers = {readout: PromptWriter(model, template, readout) for readout, template in templates.items()}
+        writers = {
+            readout: PromptWriter(model, template, readout, setup.context_tokens)
+            for readout, template in templates.items()
+        }
         writer = writers[setup.readout]
         if calibration:
             calibration.check_prompts(

@@ -93,7 +93,12 @@ class QuestionWriter:
             return None
         writer, labels = self._writers["letters"], self._labels[:count]
         texts = [label.text for label in labels]
-        prompts = [writer.write(question, layout, texts, known=known)]
+        try:
+            prompts = [writer.write(question, layout, texts, known=known)]
+        except PromptTooLongError:
+            if count <= ALWAYS_LISTED:
+                raise
+            return None
         if count > ALWAYS_LISTED and prompts[0].schema_tokens > self._limit // 2:
             return None
         if question.rotate and prompts[0].length <= self._limit:

@@ -1,6 +1,7 @@
 """A model's weights and vocabulary; everything else speaks tokens."""
 
 import ctypes
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,18 @@ class Model:
         if count < 0:
             raise EngineError(f"llama.cpp could not tokenise a text of {len(data)} bytes")
         return tokens[:count].copy()
+
+    @cached_property
+    def longest_token_bytes(self) -> int:
+        """Bytes of text that one token stands for at most."""
+        # Byte-level vocabularies spell a byte with one or two of UTF-8, SentencePiece a space with three.
+        return max(len(self.token_text(token).encode()) for token in range(self.vocab_size))
+
+    @cached_property
+    def user_defined_texts(self) -> tuple[str, ...]:
+        """What llama.cpp makes one token of wherever it stands, longest first."""
+        texts = {self.token_text(one) for one in range(self.vocab_size) if self.is_user_defined(one)}
+        return tuple(sorted(texts - {""}, key=len, reverse=True))
 
     def token_text(self, token: int) -> str:
         """The vocabulary's entry for `token`; empty for none (-1)."""

@@ -8,6 +8,7 @@ end its turn or speak as the assistant, and none has to be refused or changed.
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from semif_adapter.archive.prompt_version import prompt_version
-from semif_adapter.contract.errors import InvalidRequestError
+from semif_adapter.contract.errors import InvalidRequestError, PromptTooLongError
 from semif_adapter.contract.question import OptionText, Question, content_text
 from semif_adapter.contract.wire import Layout, Readout
 from semif_adapter.llama.model import Model, Tokens
@@ -75,7 +76,8 @@ class Prompt:
 class PromptWriter:
     """Writes the prompts of one model. Safe to use from any thread."""
 
-    def __init__(self, model: Model, template: Template, readout: Readout) -> None:
+    def __init__(self, model: Model, template: Template, readout: Readout, most_tokens: int) -> None:
+        """`most_tokens` is how many a prompt may have: texts that are surely longer are not tokenised."""
         self._model = model
         self._template = template
         self._readout = readout
@@ -83,6 +85,8 @@ class PromptWriter:
         """What every prompt begins with."""
         self._suffix = model.tokenize(template.tail, parse_special=True)
         self._markers = _template_markers(model, np.concatenate([self.system, self._suffix]))
+        self._most_tokens = most_tokens
+        self._most_bytes = most_tokens * model.longest_token_bytes
         self._kept = lru_cache(TEXTS_KEPT)(self._tokenize)
 
     @property
@@ -105,7 +109,8 @@ class PromptWriter:
         """The prompt of `question`, with its options listed behind `labels` where there are any.
 
         The list begins with option `turn` and goes round. `known` is a request's memory of states and
-        their tokens: its questions share one. Raises InvalidRequestError where a text is no Unicode.
+        their tokens: its questions share one. Raises InvalidRequestError where a text is no Unicode, and
+        PromptTooLongError where one alone has too many tokens.
         """
         listed = question.options[turn:] + question.options[:turn]
         lines = [f"\n{label}. {option.shown}" for label, option in zip(labels, listed, strict=bool(labels))]
@@ -146,13 +151,37 @@ class PromptWriter:
         )
 
     def _tokens_of(self, text: str, path: str, *, keep: bool = True) -> Tokens:
-        """Tokens of the caller's words. Raises InvalidRequestError with `path` where they are no Unicode."""
+        """Tokens of the caller's words. Raises as `write`, with `path`."""
         try:
+            self._refuse_endless(text, path)
             return self._kept(text) if keep and len(text) <= LONGEST_KEPT else self._tokenize(text)
         except UnicodeEncodeError:
             raise InvalidRequestError(
                 "a text holds a lone surrogate; send valid Unicode", path=path
             ) from None
+
+    def _refuse_endless(self, text: str, path: str) -> None:
+        """Raise PromptTooLongError for a text that has too many tokens however it is tokenised.
+
+        Before it is: llama.cpp takes seconds and a hundred megabytes for a megabyte of one word, and cuts a
+        text at user-defined tokens in a time that grows with the square of their number.
+        """
+        if len(text) <= self._most_tokens:
+            return
+        size = len(text.encode())
+        least = -(-size // self._model.longest_token_bytes)
+        if size <= self._most_bytes:
+            present = [one for one in self._model.user_defined_texts if one in text]
+            # Half: where such texts overlap, llama.cpp may take one for two that are found here.
+            least = (
+                sum(1 for _ in re.finditer("|".join(map(re.escape, present)), text)) // 2 if present else 0
+            )
+        if least > self._most_tokens:
+            raise PromptTooLongError(
+                f"a text has at least {least} tokens, allowed are {self._most_tokens} for the whole prompt; "
+                "shorten the state, the question or the options",
+                path=path,
+            )
 
     def _tokenize(self, text: str) -> Tokens:
         """Tokens of `text`, none of them with a meaning in the template."""

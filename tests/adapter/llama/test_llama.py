@@ -147,7 +147,7 @@ def test_bos_is_what_the_metadata_names_inside_the_vocabulary(
     path = tiny_gguf(add_bos=True, metadata=(("tokenizer.ggml.bos_token_id", bos),))
     with closing(Model(library, path, 0)) as model:
         assert (model.wants_bos, model.bos) == (True, -1)
-        written = PromptWriter(model, plain_template("s"), "text").system
+        written = PromptWriter(model, plain_template("s"), "text", 512).system
     assert written.tolist() == [*b"s\n\n"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semif_adapter.contract.errors import InvalidRequestError, StartupError
+from semif_adapter.contract.errors import InvalidRequestError, PromptTooLongError, StartupError
 from semif_adapter.contract.question import Question, content_text
 from semif_adapter.contract.wire import Decision
 from semif_adapter.forms.decisions import to_question
@@ -45,7 +45,9 @@ def asked(state: object = "s", question: str = "q", first: str = "a") -> Questio
 
 
 def writer(model: Model, template: str | None = None) -> PromptWriter:
-    return PromptWriter(model, chat_template(model, template or str(model.chat_template), SYSTEM), "letters")
+    return PromptWriter(
+        model, chat_template(model, template or str(model.chat_template), SYSTEM), "letters", 512
+    )
 
 
 def is_control(model: Model, token: int) -> bool:
@@ -125,7 +127,7 @@ def test_a_model_without_bos_gets_none(model: Model) -> None:
 
 
 def test_the_plain_template_gets_its_bos_too(bos_model: Model) -> None:
-    prompt = PromptWriter(bos_model, plain_template(SYSTEM), "text").write(asked(), "state-first")
+    prompt = PromptWriter(bos_model, plain_template(SYSTEM), "text", 512).write(asked(), "state-first")
 
     assert prompt.text == "Answer with a letter.\n\ns\n\nq\n\nAnswer:"
     assert np.concatenate(prompt.segments).tolist().count(bos_model.bos) == 1
@@ -283,3 +285,31 @@ def test_a_lone_surrogate_is_refused_without_showing_it(model: Model) -> None:
 
     assert raised.value.path == "decision"
     assert "secret" not in raised.value.message
+
+
+@pytest.mark.parametrize("unit", ["x", " ", "\U0001f469", "<think>", "</think> "])
+def test_texts_that_are_surely_too_long_are_refused_before_they_are_tokenised(
+    model: Model, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    """A megabyte of one word takes seconds to tokenise, a megabyte of user-defined tokens minutes."""
+    write = writer(model).write
+    monkeypatch.setattr(model, "tokenize", None)
+
+    with pytest.raises(PromptTooLongError, match=r"at least \d+ tokens, allowed are 512") as raised:
+        write(asked(state=unit * 1_000_000), "state-first")
+
+    assert raised.value.path == "decision"
+
+
+@given(
+    pieces=st.lists(
+        st.sampled_from(["<think>", "</think>", "<thi", "nk>", " ", "a", "\n", "é"]), min_size=1, max_size=60
+    )
+)
+def test_no_text_is_refused_that_would_have_fitted(model: Model, pieces: list[str]) -> None:
+    text = "".join(pieces)
+    writer = PromptWriter(model, plain_template(SYSTEM), "text", 8)
+    try:
+        writer.write(asked(state=text, question="q"), "schema-first")
+    except PromptTooLongError:
+        assert len(model.tokenize(text, parse_special=False)) > 8
