@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
-from semif.deployment.endpoint_watch import EndpointWatch, Look
+from semif.deployment.endpoint_watch import EndpointLook, EndpointWatch
 from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
 
 
@@ -195,7 +195,7 @@ def test_who_watches_the_endpoint_learns_why_its_container_did_not_start(
     failed = threading.Event()
     seen: list[str] = []
 
-    def look(found: Look) -> None:
+    def look(found: EndpointLook) -> None:
         seen.append(found.status)
         if found.status == "Failed":
             failed.set()
@@ -261,17 +261,32 @@ def test_a_wrong_archive_fails_the_endpoint_with_a_reason(
     assert reason in told
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "size", "reason"),
+    [
+        ("../../escaped", tarfile.REGTYPE, 0, "no file or folder inside it"),
+        ("/tmp/escaped", tarfile.REGTYPE, 0, "no file or folder inside it"),
+        ("link.gguf", tarfile.SYMTYPE, 0, "no file or folder inside it"),
+        ("hard.gguf", tarfile.LNKTYPE, 0, "no file or folder inside it"),
+        ("pipe.gguf", tarfile.FIFOTYPE, 0, "no file or folder inside it"),
+        ("huge.gguf", tarfile.REGTYPE, 1 << 60, "more bytes than the disk has free"),
+    ],
+)
 def test_an_archive_that_leaves_its_folder_is_refused(
-    local_aws: LocalAws, container: Path, tmp_path: Path
+    local_aws: LocalAws, container: Path, name: str, kind: bytes, size: int, reason: str
 ) -> None:
     archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as packed:
-        packed.addfile(tarfile.TarInfo("../../escaped"), io.BytesIO())
-    local_aws.s3.put_object(Bucket=MODEL_BUCKET, Key="escaping/model.tar.gz", Body=archive.getvalue())
-    create(local_aws, container, "escaping", archive="escaping/model.tar.gz")
-    status, reason = settled(local_aws, "escaping")
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname, member.size = kind, "/etc/passwd", size
+    with gzip.open(archive, "wb") as packed:
+        packed.write(member.tobuf(tarfile.GNU_FORMAT) + bytes(2 * tarfile.BLOCKSIZE))
+    endpoint = f"escaping-{name.strip('./').replace('/', '-').partition('.')[0]}"
+    local_aws.s3.put_object(Bucket=MODEL_BUCKET, Key=f"{endpoint}/model.tar.gz", Body=archive.getvalue())
+    create(local_aws, container, endpoint, archive=f"{endpoint}/model.tar.gz")
+    status, told = settled(local_aws, endpoint)
     assert status == "Failed"
-    assert "not a sound model.tar.gz" in reason
+    assert "not a sound model.tar.gz" in told
+    assert reason in told
     assert not list(local_aws.state.rglob("escaped"))
 
 

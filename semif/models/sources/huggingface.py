@@ -11,7 +11,11 @@ from semif.progress import Progress
 from semif.web.lookups import open_pool, unreachable
 
 RETRIES = urllib3.Retry(
-    total=5, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), raise_on_status=False
+    total=5,
+    backoff_factor=0.5,
+    status_forcelist=(429, 500, 502, 503, 504),
+    raise_on_status=False,
+    respect_retry_after_header=False,  # a server must not hold a build for a day
 )
 BLOCK = 1 << 16
 """Bytes; what a broken connection loses is at most this."""

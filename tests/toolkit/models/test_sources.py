@@ -193,7 +193,8 @@ REVISION = "4168f45a16a1290d65a4ec0fa312ae917a4c15d6"
 class Hub(ThreadingHTTPServer):
     """Redirects to a second address, as the hub does, where the file is served with ranges.
 
-    `breaks` is how often a reply ends in the middle; `seen` holds address, Range and Authorization.
+    `busy` is how often it says 429, `breaks` how often a reply ends in the middle; `seen` holds address,
+    Range and Authorization.
     """
 
     daemon_threads = True
@@ -201,6 +202,7 @@ class Hub(ThreadingHTTPServer):
     kind = "application/octet-stream"
     status = 200
     breaks = 0
+    busy = 0
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str | None, str | None]] = []
@@ -217,7 +219,10 @@ class Handler(BaseHTTPRequestHandler):
         hub = self.server
         hub.seen.append((self.path, self.headers["Range"], self.headers["Authorization"]))
         if self.path == f"/owner/repo/resolve/{REVISION}/some.gguf":
-            self.send_response(302 if hub.status == 200 else hub.status)
+            busy = hub.busy > 0
+            hub.busy -= busy
+            self.send_response(429 if busy else 302 if hub.status == 200 else hub.status)
+            self.send_header("Retry-After", "100000")
             self.send_header("Location", hub.url("localhost") + "/store/some.gguf")
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -262,6 +267,13 @@ def test_a_pinned_file_of_the_hub(
     assert fetch(pin).read_bytes() == DATA
     assert files_below(own_cache) == [f"models/{pin.sha256}/some.gguf"]
     assert [authorization for _, _, authorization in hub.seen] == ["Bearer secret", None]
+
+
+def test_a_busy_hub_is_asked_again_soon(hub: Hub, pin: ModelPin) -> None:
+    """Whatever it says of when: a build shall not hang for a day."""
+    hub.busy = 1
+    assert fetch(pin).read_bytes() == DATA
+    assert len(hub.seen) == 3
 
 
 def test_a_broken_download_goes_on_where_it_broke(hub: Hub, pin: ModelPin) -> None:
