@@ -5,12 +5,15 @@ Pure bookkeeping on the event loop's thread; times are readings of `time.monoton
 
 from collections.abc import Sequence
 
-from semif_adapter.contract.errors import OverloadedError
+from semif_adapter.contract.errors import OverloadedError, PromptTooLongError
 from semif_adapter.serving.admitted_request import AdmittedRequest
 
 MEMORY = 0.8
 """What the earlier requests weigh in the running token rate beside the latest one."""
 SHORTEST_RETRY_SECONDS = 0.1
+SURELY_LATE = 2.0
+"""How many times as long as it may a request takes, by the best rate so far, where no idle server will answer
+it in time; below that the rate may be what is wrong."""
 
 
 class TokenRate:
@@ -70,8 +73,8 @@ class Admission:
         """Queue `request`, whose tokens are known; `leave` takes it out.
 
         Raises OverloadedError where the queue holds too many tokens, or the answer would come too late, or
-        make an earlier one come too late. On an idle machine the best rate so far decides, so that one slow
-        spell cannot refuse requests for ever.
+        make an earlier one come too late; PromptTooLongError where an idle server would be too late as well.
+        On an idle machine the best rate so far decides, so that one slow spell cannot refuse for ever.
         """
         tokens = request.tokens
         queued = sum(other.left for other in self._queue)
@@ -82,15 +85,21 @@ class Admission:
             )
         rate = self.rate.tokens_per_second if self._queue else self.rate.best
         after = [*self._queue, request]
-        late = self._tokens_until(request, after) / rate - (request.deadline - now)
+        left = request.deadline - now
+        late = self._tokens_until(request, after) / rate - left
+        if late > 0 and not self._queue and tokens / rate > SURELY_LATE * left:
+            raise PromptTooLongError(
+                f"{tokens} tokens take about {tokens / rate:.0f} s here, the deadline is in {left:.0f} s; "
+                "shorten the state, the question or the options"
+            )
         if late > 0:
             raise OverloadedError(
                 f"{tokens} tokens behind {queued} would be answered {late:.1f} s after the deadline",
-                retry_after_seconds=_retry(min(late, self.backlog_seconds()) or request.deadline - now),
+                retry_after_seconds=_retry(min(late, self.backlog_seconds()) or left),
             )
         for other in self._queue:
-            without, left = self._tokens_until(other, self._queue) / rate, other.deadline - now
-            if without <= left < self._tokens_until(other, after) / rate:
+            without, until = self._tokens_until(other, self._queue) / rate, other.deadline - now
+            if without <= until < self._tokens_until(other, after) / rate:
                 raise OverloadedError(
                     f"{tokens} tokens more would keep an earlier request from its deadline",
                     retry_after_seconds=_retry(without),

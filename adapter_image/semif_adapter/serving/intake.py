@@ -14,6 +14,7 @@ from semif_adapter.contract.errors import (
     DrainingError,
     EngineError,
     InvalidRequestError,
+    OverloadedError,
     RequestTimeoutError,
 )
 from semif_adapter.contract.settings import Settings
@@ -29,6 +30,8 @@ CHECKERS = 2
 """Threads that parse and tokenise, off the event loop: a body of some megabytes takes seconds, a ping must be
 answered within two. More at a time would take the interpreter's lock from the event loop all the same."""
 CHECK_RETRY_SECONDS = 5.0
+MAX_READING_BYTES = 128 * 1024 * 1024
+"""Of bodies that are not whole yet, of all clients together."""
 
 
 class Intake:
@@ -37,6 +40,7 @@ class Intake:
     def __init__(self, queue: RequestQueue, settings: Settings) -> None:
         self._queue = queue
         self._settings = settings
+        self._reading_bytes = 0
         self._checkers = ThreadPoolExecutor(CHECKERS, thread_name_prefix="check")
 
     async def answer(self, request: Request, read: Callable[[bytes], Form]) -> tuple[Form, RequestResult]:
@@ -46,9 +50,11 @@ class Intake:
         its refusal in that.
         """
         record: RequestRecord = request.scope[RECORD]
-        with self._queue.admit() as admitted:
-            body = await self._read_body(request)
-            record.body_bytes = len(body)
+        self._queue.check_ready()
+        # Before it holds a place: sixteen clients that send a byte a second would hold them all.
+        body = await self._read_body(request)
+        record.body_bytes = len(body)
+        with self._queue.admit(record.arrived) as admitted:
             encoding = request.headers.get("content-encoding", "identity")
             working = asyncio.ensure_future(self._work(body, encoding, read, admitted, record))
             leaving = asyncio.ensure_future(_hung_up(request))
@@ -113,7 +119,19 @@ class Intake:
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
-        reading = asyncio.ensure_future(read_body(request, self._settings.max_body_bytes))
+        held = 0
+
+        def hold(count: int) -> None:
+            nonlocal held
+            if self._reading_bytes + count > MAX_READING_BYTES:
+                raise OverloadedError(
+                    f"bodies of {self._reading_bytes} bytes are being read, the limit is {MAX_READING_BYTES}",
+                    retry_after_seconds=CHECK_RETRY_SECONDS,
+                )
+            held += count
+            self._reading_bytes += count
+
+        reading = asyncio.ensure_future(read_body(request, self._settings.max_body_bytes, hold))
         draining = asyncio.ensure_future(self._queue.lifecycle.wait_draining())
         seconds = self._settings.body_seconds
         try:
@@ -127,16 +145,19 @@ class Intake:
             for task in (reading, draining):
                 task.cancel()
             await asyncio.gather(reading, draining, return_exceptions=True)
+            self._reading_bytes -= held
 
 
-async def read_body(request: Request, limit: int) -> bytes:
+async def read_body(request: Request, limit: int, hold: Callable[[int], None] = lambda _: None) -> bytes:
     """The body, at most `limit` bytes; nothing beyond is kept, whether its length was announced or not.
 
-    Raises BodyTooLargeError, and InvalidRequestError where the connection closed before its end.
+    `hold` is told of bytes before they are kept. Raises BodyTooLargeError, and InvalidRequestError where the
+    connection closed before its end.
     """
     body = bytearray()
     try:
         async for chunk in request.stream():
+            hold(len(chunk))
             body += chunk
             if len(body) > limit:
                 raise BodyTooLargeError(f"the body is larger than the limit of {limit} bytes")

@@ -68,8 +68,10 @@ class RequestQueue:
         return max(SHORTEST_STALL_SECONDS, STALL_FACTOR * step)
 
     @contextmanager
-    def admit(self) -> Iterator[AdmittedRequest]:
-        """Hold one of the `max_in_flight` places while the request is read, queued and scored.
+    def admit(self, arrived: float) -> Iterator[AdmittedRequest]:
+        """Hold one of the `max_in_flight` places while the request is checked, queued and scored.
+
+        It must be answered within the deadline from `arrived` on, as `time.monotonic()` counts.
 
         Raises LoadingError, StalledError, DrainingError or OverloadedError (all 503) where there is none.
         """
@@ -77,7 +79,7 @@ class RequestQueue:
         self.admission.take_place()
         self._idle.clear()
         try:
-            yield AdmittedRequest(monotonic() + self._deadline_seconds)
+            yield AdmittedRequest(arrived + self._deadline_seconds)
         finally:
             self.admission.free_place()
             if self.admission.requests == 0:

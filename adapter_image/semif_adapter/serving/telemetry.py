@@ -26,6 +26,7 @@ class Telemetry:
     def __init__(self, queue: RequestQueue, settings: Settings) -> None:
         self._queue = queue
         self._emf = settings.metrics == "emf"
+        self._failing = False
         self._recorder = Recorder(settings.endpoint_name)
 
     def finished(self, record: RequestRecord) -> None:
@@ -65,8 +66,13 @@ class Telemetry:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
         except OSError as error:
-            self._emf = False
-            logger.error("figures are no longer written, standard output failed: %s", error.strerror)
+            if (
+                not self._failing
+            ):  # a full disk or a reader that is gone may be mended: the next ones are tried
+                logger.error("figures are not written, standard output failed: %s", error.strerror)
+            self._failing = True
+        else:
+            self._failing = False
 
     async def run(self) -> None:
         """Flush every FLUSH_SECONDS until cancelled."""

@@ -1,6 +1,8 @@
 """The page's application: its files and the prompt view, on the adapter's own origin and in front of it."""
 
+import asyncio
 from pathlib import Path
+from time import monotonic
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -11,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semif.serve.ui.prompt_view import prompt_view
-from semif_adapter.contract.errors import AdapterError
+from semif_adapter.contract.errors import AdapterError, RequestTimeoutError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.http.media_type import check_media_type
 from semif_adapter.http.replies import error_reply
@@ -55,8 +57,13 @@ class WithPage:
 def _page(queue: RequestQueue, settings: Settings) -> ASGIApp:
     async def show_prompt(request: Request) -> Response:
         check_media_type(request)
-        with queue.admit():
-            body = await read_body(request, settings.max_body_bytes)
+        arrived = monotonic()
+        try:
+            async with asyncio.timeout(settings.body_seconds):
+                body = await read_body(request, settings.max_body_bytes)
+        except TimeoutError:
+            raise RequestTimeoutError(f"the body did not arrive within {settings.body_seconds:g} s") from None
+        with queue.admit(arrived):
             view = await run_in_threadpool(prompt_view, body, queue.engine, settings)
         return Response(view.model_dump_json(), media_type="application/json")
 

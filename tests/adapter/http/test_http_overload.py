@@ -1,12 +1,17 @@
 """Too much work, late work, work that nobody waits for any more, and an engine that stands still."""
 
+import http.client
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
+
+from semif_adapter.serving import intake
 
 Server = Any
 StartServer = Callable[..., Server]
@@ -191,9 +196,28 @@ def test_a_client_that_hangs_up_while_running_stops_the_work_on_it_alone(
     assert server.queue.admission.backlog_seconds() == 0.0
 
 
-def test_an_upload_that_stalls_gives_its_place_back(
-    start_server: StartServer, scripted: Any, decision: Document
+def test_uploads_that_trickle_hold_no_place(start_server: StartServer, decision: Document) -> None:
+    """Sixteen clients that send a byte a second would hold sixteen places."""
+    server = start_server(body_seconds=3600, max_in_flight=1)
+    with ExitStack() as trickling:
+        for _ in range(5):
+            connection = trickling.enter_context(socket.create_connection(("127.0.0.1", server.port), 30))
+            connection.sendall(server.post({"decision": decision})[:-1])
+        assert server.ask({"decision": decision}).status == 200
+        assert server.queue.admission.requests == 0
+
+
+def test_bodies_that_are_being_read_are_bounded_together(
+    start_server: StartServer, decision: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(intake, "MAX_READING_BYTES", 1_000)
+    server = start_server()
+    reply = server.ask({"decision": decision | {"state": "x" * 2_000}})
+    assert (reply.status, reply.json["error"]["code"], reply.json["retryable"]) == (503, "overloaded", True)
+    assert server.ask({"decision": decision}).status == 200
+
+
+def test_an_upload_that_stalls_is_ended(start_server: StartServer, scripted: Any, decision: Document) -> None:
     server = start_server(body_seconds=0.2, max_in_flight=1)
     status, body = server.raw(
         b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -204,20 +228,18 @@ def test_an_upload_that_stalls_gives_its_place_back(
     assert server.ask({"decision": decision}).status == 200
 
 
-def test_an_upload_that_stalls_does_not_delay_a_stop(
-    start_server: StartServer, callers: ThreadPoolExecutor
-) -> None:
+def test_an_upload_that_stalls_does_not_delay_a_stop(start_server: StartServer) -> None:
     server = start_server(body_seconds=3600)
-    stalled = callers.submit(
-        server.raw,
-        b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        b"Content-Length: 1000\r\n\r\n{",
-    )
-    wait_until(server, lambda: server.queue.admission.requests == 1)
-    server.call_soon(server.queue.lifecycle.drain)
-    wait_until(server, lambda: server.queue.admission.requests == 0)
-    status, body = stalled.result()
-    assert (status, json.loads(body)["error"]["code"]) == (503, "draining")
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        connection.sendall(
+            b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n"
+        )
+        assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the body is being read
+        server.call_soon(server.queue.lifecycle.drain)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert (response.status, json.loads(response.read())["error"]["code"]) == (503, "draining")
 
 
 def test_an_engine_that_stands_still_fails_the_ping_until_it_moves(

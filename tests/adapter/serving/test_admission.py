@@ -2,7 +2,7 @@
 
 import pytest
 
-from semif_adapter.contract.errors import OverloadedError
+from semif_adapter.contract.errors import OverloadedError, PromptTooLongError
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.serving.admission import Admission, TokenRate
@@ -116,6 +116,17 @@ def test_the_queue_is_bounded_in_tokens_but_never_refuses_the_only_request() -> 
     enter(admission, 2000)
     with pytest.raises(OverloadedError, match=r"2000 tokens are queued, 10 more are over the limit of 1500"):
         enter(admission, 10)
+
+
+def test_what_no_idle_server_answers_in_time_is_not_called_a_matter_of_time() -> None:
+    admission = make()
+    with pytest.raises(OverloadedError):  # twice the rate would do, and the rate is an estimate
+        enter(admission, 1500, deadline=10.0)
+    with pytest.raises(PromptTooLongError, match=r"2100 tokens take about 21 s here, the deadline"):
+        enter(admission, 2100, deadline=10.0)
+    enter(admission, 900, deadline=10.0)
+    with pytest.raises(OverloadedError):  # behind another it may be the other's fault
+        enter(admission, 2100, deadline=10.0)
 
 
 def test_places_are_bounded() -> None:

@@ -271,11 +271,19 @@ def test_a_refusal_is_told_in_the_adapters_words_at_its_field(browser: "Browser"
         assert page.locator("[aria-invalid]").count() == alert.count() == 0
 
 
+LONG = {
+    "id": "long",
+    "state": "The lamp is on. " * 700,
+    "question": "Is it on?",
+    "options": [{"id": "yes"}, {"id": "no"}],
+}
+
+
 def test_letters_a_full_server_and_a_dead_one(
     browser: "Browser", embedded_gguf: Path, tmp_path: Path
 ) -> None:
     port, log = free_port(), tmp_path / "log"
-    variables = {"SEMIF_READOUT": "letters", "SEMIF_MAX_IN_FLIGHT": "1", "SEMIF_BODY_SECONDS": "60"}
+    variables = {"SEMIF_READOUT": "letters", "SEMIF_MAX_IN_FLIGHT": "1"}
     server = start(port, log, "--ui", **variables)
     try:
         with looking(browser, failures=True) as page:
@@ -290,10 +298,11 @@ def test_letters_a_full_server_and_a_dead_one(
 
             alert = page.get_by_role("alert")
             with socket.create_connection(("127.0.0.1", port)) as slow:
+                body = json.dumps({"decision": LONG}).encode()
                 slow.sendall(
                     b"POST /invocations HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-                    b"content-length: 9\r\n\r\n"
-                )  # takes the only place, and never sends its body
+                    b"content-length: %d\r\n\r\n%s" % (len(body), body)
+                )  # takes the only place for some seconds
                 page.get_by_label("Ask in every order").uncheck()
                 alert.wait_for()
                 assert "asking again in " in alert.inner_text()
