@@ -1,6 +1,7 @@
 """uvicorn's HTTP protocol with bounds that it lacks: heads, pipelines, connections; and errors in JSON."""
 
 import asyncio
+import resource
 from typing import Any
 
 import httptools
@@ -19,10 +20,19 @@ HEAD_SECONDS = 10.0
 """How long a request's head may take to arrive; an idle kept-alive connection has uvicorn's own limit."""
 
 _OFFER = (b"connection", b"upgrade", b"http2-settings")
+MAX_CONNECTIONS = 2048
+RESERVED_FILES = 64
+"""Libraries, the log, the event loop's own, a model that is read."""
 MAX_PIPELINED = 16
 """Requests that wait on one connection behind the one that is being answered; clients rarely send one."""
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending."""
+
+
+def connection_limit() -> int:
+    """How many connections may be open: as many as there are files to open, less those that others need."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(MAX_CONNECTIONS, max(1, soft - RESERVED_FILES))
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -36,11 +46,30 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether what still arrives is thrown away."""
         self._offered_upgrade = False
         """Whether this head is read once more, without its offer."""
+        self._idle_since = 0.0
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
+        self._idle_since = self.loop.time()
         self._await_head()
+        if len(self.connections) > connection_limit():
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Close the connection that has waited longest for a request, which may be this one."""
+        idle = [one for one in self.connections if isinstance(one, BoundedProtocol) and one.is_idle]
+        longest = min(idle, key=lambda one: one._idle_since, default=self)
+        longest.transport.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request of this connection is being answered."""
+        return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._idle_since = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()

@@ -4,10 +4,11 @@ import asyncio
 import faulthandler
 import logging
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from starlette.applications import Starlette
@@ -37,7 +38,8 @@ hosting services")."""
 KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open: longer than usual clients and load balancers keep one, so
 that it is they who close it and no request meets a closing connection."""
-BACKLOG = 2048
+BACKLOG = 128
+"""Connections that wait to be accepted; where none can be, for lack of files, asyncio tries each in turn."""
 
 
 def serve(
@@ -54,9 +56,17 @@ def serve(
     # A process killed by SIGILL (a library built for a newer CPU), SIGSEGV or SIGABRT says so as it ends.
     faulthandler.enable(all_threads=False)
     request_log.configure(settings.log_level)
+    _raise_file_limit()
     with listen(settings.host, settings.port) as listener:
         app = create_app(settings, load)
         return asyncio.run(_serve(settings, app.state.queue, around(app), listener))
+
+
+def _raise_file_limit() -> None:
+    """As many open files as the system lets this process have: shells and services give a part of it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # "unlimited" may be more than the kernel takes
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def listen(host: str, port: int) -> socket.socket:

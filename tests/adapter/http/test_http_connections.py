@@ -6,10 +6,12 @@ import struct
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from semif_adapter.http import protocol
 from semif_adapter.http.protocol import MAX_PIPELINED, BoundedProtocol
 
 PING = b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -116,3 +118,30 @@ def test_a_connection_that_was_reset_keeps_nothing(
     gc.collect()
 
     assert [one() for one in ended] == [None]
+
+
+def test_idle_connections_make_room_for_new_ones(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four hundred idle sockets on a process with few files killed its ping."""
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 4)
+    scoring, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Any) -> None:
+        scoring.set()
+        assert go_on.wait(30)
+
+    server = start_server(scripted(wait))
+    with ExitStack() as opened:
+
+        def connect() -> socket.socket:
+            return opened.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=30))
+
+        working = connect()
+        working.sendall(server.post({"decision": decision}))
+        assert scoring.wait(30)
+        idle = [connect() for _ in range(10)]
+        assert server.request("GET", "/ping").status == 200
+        assert [connection.recv(1) for connection in idle[:7]] == [b""] * 7
+        go_on.set()
+        assert working.recv(15) == b"HTTP/1.1 200 OK"
