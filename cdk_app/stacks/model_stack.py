@@ -11,7 +11,8 @@ from semif.environment.environment import Environment
 from semif.environment.tables import NetworkTable
 from semif.images.image_ref import ImageRef
 from semif.lock.lock_file import TEMPLATE_METADATA, Lock
-from semif.lock.locked_model import HubModel
+from semif.lock.locked_model import ArchivedModel, HubModel, UnpackedModel
+from semif_adapter.contract.settings import Settings
 from semif_constructs.hosting.served_model import ServedModel
 
 
@@ -42,7 +43,7 @@ class ModelStack(EnvironmentStack):
             "Model",
             encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
-            environment=environment.container_variables,
+            environment=_variables(environment, in_s3),
             image=ImageRef.parse(lock.image_uri),
             model_bucket_name=in_s3.bucket if in_s3 is not None else None,
             model_key=in_s3.key if in_s3 is not None else None,
@@ -91,3 +92,11 @@ class ModelStack(EnvironmentStack):
             vpc_id=vpc_id,
         )
         return group.attr_group_id
+
+
+def _variables(environment: Environment, model: ArchivedModel | UnpackedModel | None) -> dict[str, str]:
+    """The container's variables; our adapter starts with the manifest that the lock pins and no other."""
+    variables = environment.container_variables
+    if model is not None and environment.serving_kind.runs_adapter:
+        variables |= Settings(manifest_sha256=model.manifest_sha256).to_env()
+    return variables

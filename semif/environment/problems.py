@@ -17,7 +17,10 @@ from semif.models.presets import preset_names
 from semif.sagemaker.instances import accelerator_of
 from semif.sagemaker.llama_server_variables import text_problems
 
-FIXED_SETTINGS = ("model_dir", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name", "batch")
+FIXED_SETTINGS = (
+    "model_dir", "manifest_sha256", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name",
+    "batch",
+)  # fmt: skip
 """Settings that the image, SageMaker and the environment's name fix; an environment may set the others."""
 
 _Entry = TypeVar("_Entry", ServingKind, InferenceMode)

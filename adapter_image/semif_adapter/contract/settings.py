@@ -29,6 +29,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model_dir: Path = Field(Path("/opt/ml/model"), description="folder of the unpacked model archive")
+    manifest_sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        None,
+        description="SHA-256 that the model folder's manifest must have, as the lock pins it; unset: any",
+    )
     gguf: Path | None = Field(None, description="a GGUF to serve instead of the model folder's")
     calibration: Path | None = Field(
         None, description="a calibration file to apply instead of the model folder's"

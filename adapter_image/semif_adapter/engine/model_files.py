@@ -37,15 +37,15 @@ class ModelFile:
 def find_model(settings: Settings) -> ModelFile:
     """The GGUF that `settings` name: `gguf` itself, the manifest's member, or the model folder's only one.
 
-    Raises StartupError where there is none, more than one, a part is missing, or the bytes are not those that
-    the manifest promises.
+    Raises StartupError where there is none, more than one, a part is missing, the bytes are not those that
+    the manifest promises, or the manifest is not the one that `settings` pin.
     """
     if settings.gguf is not None:
         if not settings.gguf.is_file():
             raise StartupError(f"SEMIF_GGUF={settings.gguf} is not a file; give the path of a GGUF")
         return _whole(settings.gguf)
-    if (settings.model_dir / MANIFEST_FILE).is_file():
-        return _from_manifest(settings.model_dir)
+    if settings.manifest_sha256 is not None or (settings.model_dir / MANIFEST_FILE).is_file():
+        return _from_manifest(settings.model_dir, settings.manifest_sha256)
     return _only_one(settings.model_dir)
 
 
@@ -65,8 +65,8 @@ def find_calibration(settings: Settings, model: ModelFile) -> LoadedCalibration 
     return calibration
 
 
-def _from_manifest(folder: Path) -> ModelFile:
-    manifest = _read_manifest(folder / MANIFEST_FILE)
+def _from_manifest(folder: Path, pinned: str | None) -> ModelFile:
+    manifest = _read_manifest(folder / MANIFEST_FILE, pinned)
     path = _check_member(folder, manifest.gguf)
     return ModelFile(path, manifest.gguf.sha256, manifest.gguf.bytes, manifest)
 
@@ -92,11 +92,19 @@ def _check_member(folder: Path, member: Member) -> Path:
     return path
 
 
-def _read_manifest(path: Path) -> ModelManifest:
+def _read_manifest(path: Path, pinned: str | None) -> ModelManifest:
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise StartupError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes; build the model again")
-        return ModelManifest.model_validate(json.loads(path.read_bytes()))
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        if pinned not in (None, digest):
+            # Whoever may write to the bucket could otherwise swap the model under a running endpoint's key.
+            raise StartupError(
+                f"{path} has SHA-256 {digest}, SEMIF_MANIFEST_SHA256 pins {pinned}: "
+                "this is not the model of the lock; deploy again"
+            )
+        return ModelManifest.model_validate(json.loads(content))
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'manifest'}: {e['msg']}" for e in error.errors()

@@ -46,6 +46,22 @@ def test_the_manifest_names_the_model_among_others(tmp_path: Path) -> None:
     )
 
 
+def test_a_pinned_manifest_is_the_only_one_that_is_served(tmp_path: Path) -> None:
+    """Whoever may write under the model's key cannot swap the model at the next scale-out."""
+    manifest = manifest_for(CONTENT)
+    settings = write_archive(tmp_path, CONTENT, manifest.canonical_bytes())
+    pinned = settings.model_copy(update={"manifest_sha256": manifest.sha256})
+    assert find_model(pinned).manifest == manifest
+
+    write_archive(tmp_path, CONTENT[::-1], manifest_for(CONTENT[::-1]).canonical_bytes())
+    with pytest.raises(StartupError, match=r"SEMIF_MANIFEST_SHA256 pins [0-9a-f]{64}: this is not the model"):
+        find_model(pinned)
+
+    (tmp_path / MANIFEST_FILE).unlink()
+    with pytest.raises(StartupError, match="cannot be read"):
+        find_model(pinned)
+
+
 def test_the_only_gguf_of_a_folder_without_a_manifest_is_taken(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(CONTENT)
 
