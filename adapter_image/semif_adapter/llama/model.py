@@ -116,6 +116,29 @@ class Model:
             raise EngineError(f"llama.cpp could not tokenise a text of {len(data)} bytes")
         return tokens[:count].copy()
 
+    def tokenize_inside(self, text: str, *, parse_special: bool) -> Tokens:
+        """As `tokenize`, for a text that stands behind other text.
+
+        SentencePiece models with a space prefix put a space before whatever is tokenised, as before the first
+        word of a text.
+        """
+        if self._puts_space_first:
+            tokens = self.tokenize(f"\n{text}", parse_special=parse_special)
+            if np.array_equal(tokens[: len(self._line_end)], self._line_end):
+                return tokens[len(self._line_end) :]
+        return self.tokenize(text, parse_special=parse_special)
+
+    @cached_property
+    def _line_end(self) -> Tokens:
+        return self.tokenize("\n", parse_special=False)
+
+    @cached_property
+    def _puts_space_first(self) -> bool:
+        """Whether a word alone has other tokens than the same word behind a line's end."""
+        alone, behind = (self.tokenize(text, parse_special=False) for text in ("a", "\na"))
+        ends = np.array_equal(behind[: len(self._line_end)], self._line_end)
+        return ends and not np.array_equal(behind[len(self._line_end) :], alone)
+
     @cached_property
     def longest_token_bytes(self) -> int:
         """Bytes of text that one token stands for at most."""

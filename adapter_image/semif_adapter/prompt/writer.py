@@ -83,7 +83,10 @@ class PromptWriter:
         self._readout = readout
         self.system = _with_one_bos(model, model.tokenize(template.head, parse_special=True))
         """What every prompt begins with."""
-        self._suffix = model.tokenize(template.tail, parse_special=True)
+        self._suffix = model.tokenize_inside(template.tail, parse_special=True)
+        self._words_inside = _is_inside(model, template.head, "a")
+        """Whether the caller's first words stand in the middle of a text, and the answer's below."""
+        self._answer_inside = _is_inside(model, template.tail, f"{template.answer_lead}a")
         self._markers = _template_markers(model, np.concatenate([self.system, self._suffix]))
         self._most_tokens = most_tokens
         self._most_bytes = most_tokens * model.longest_token_bytes
@@ -123,7 +126,7 @@ class PromptWriter:
 
     def continuation(self, option: OptionText, path: str) -> Tokens:
         """The tokens that answer with `option`, right behind the prompt (text readout)."""
-        return self._tokens_of(self._template.answer_lead + option.spoken, path)
+        return self._tokens_of(self._template.answer_lead + option.spoken, path, inside=self._answer_inside)
 
     def _write(
         self, question: Question, schema: str, state: str, layout: Layout, known: dict[str, Tokens] | None
@@ -132,8 +135,10 @@ class PromptWriter:
         schema_first = layout == "schema-first"
         schema, state = (f"{schema}\n\n", state) if schema_first else (schema, f"{state}\n\n")
         if state not in known:
-            known[state] = self._tokens_of(state, question.path, keep=False)
-        schema_tokens = self._tokens_of(schema, question.path)
+            inside = schema_first or self._words_inside
+            known[state] = self._tokens_of(state, question.path, inside=inside, keep=False)
+        schema_inside = self._words_inside or not schema_first
+        schema_tokens = self._tokens_of(schema, question.path, inside=schema_inside)
         words = [
             (PromptPart("schema", schema, len(schema_tokens)), schema_tokens),
             (PromptPart("state", state, len(known[state])), known[state]),
@@ -150,11 +155,12 @@ class PromptWriter:
             version=self.version(layout),
         )
 
-    def _tokens_of(self, text: str, path: str, *, keep: bool = True) -> Tokens:
+    def _tokens_of(self, text: str, path: str, *, inside: bool, keep: bool = True) -> Tokens:
         """Tokens of the caller's words. Raises as `write`, with `path`."""
         try:
             self._refuse_endless(text, path)
-            return self._kept(text) if keep and len(text) <= LONGEST_KEPT else self._tokenize(text)
+            tokenize = self._kept if keep and len(text) <= LONGEST_KEPT else self._tokenize
+            return tokenize(text, inside)
         except UnicodeEncodeError:
             raise InvalidRequestError(
                 "a text holds a lone surrogate; send valid Unicode", path=path
@@ -183,10 +189,20 @@ class PromptWriter:
                 path=path,
             )
 
-    def _tokenize(self, text: str) -> Tokens:
-        """Tokens of `text`, none of them with a meaning in the template."""
-        parts = _split_inside(text, self._markers)
-        return np.concatenate([self._model.tokenize(part, parse_special=False) for part in parts])
+    def _tokenize(self, text: str, inside: bool) -> Tokens:
+        """Tokens of `text`, none of them with a meaning in the template; `inside`: behind other text."""
+        first, *rest = _split_inside(text, self._markers)
+        begin = self._model.tokenize_inside if inside else self._model.tokenize
+        tokens = [begin(first, parse_special=False)]
+        tokens += (self._model.tokenize_inside(part, parse_special=False) for part in rest)
+        return np.concatenate(tokens)
+
+
+def _is_inside(model: Model, before: str, words: str) -> bool:
+    """Whether `words` behind the template's `before` are tokenised as a text's middle, not its beginning."""
+    whole = model.tokenize(before + words, parse_special=True)
+    apart = [model.tokenize(text, parse_special=True) for text in (before, words)]
+    return bool(before) and not np.array_equal(np.concatenate(apart), whole)
 
 
 def _with_one_bos(model: Model, tokens: Tokens) -> Tokens:

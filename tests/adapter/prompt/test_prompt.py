@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.models.random_gguf import CHATML
 from semif_adapter.contract.errors import InvalidRequestError, PromptTooLongError, StartupError
 from semif_adapter.contract.question import Question, content_text
-from semif_adapter.contract.wire import Decision
+from semif_adapter.contract.wire import Decision, Layout
 from semif_adapter.forms.decisions import to_question
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
@@ -313,3 +314,25 @@ def test_no_text_is_refused_that_would_have_fitted(model: Model, pieces: list[st
         writer.write(asked(state=text, question="q"), "schema-first")
     except PromptTooLongError:
         assert len(model.tokenize(text, parse_special=False)) > 8
+
+
+SPECIAL_TURNS = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}<|im_start|>"
+
+
+@pytest.mark.parametrize("source", [None, SPECIAL_TURNS, TURNS + "[assistant]", CHATML])
+@pytest.mark.parametrize("layout", ["schema-first", "state-first"])
+def test_the_pieces_have_the_tokens_of_the_whole_text(
+    library: Library, tiny_gguf: Callable[..., Path], source: str | None, layout: Layout
+) -> None:
+    """SentencePiece models with a space prefix put one before every piece that is tokenised alone."""
+    with closing(Model(library, tiny_gguf(vocabulary="sentencepiece"), 0)) as model:
+        template = chat_template(model, source, SYSTEM) if source else plain_template(SYSTEM)
+        writer = PromptWriter(model, template, "text", 512)
+        question = asked(state="The lamp is on.", question="Is it?", first="yes")
+        prompt = writer.write(question, layout)
+        answer = writer.continuation(question.options[0], "decision")
+        whole = model.tokenize(prompt.text, parse_special=True)
+
+        assert np.concatenate(prompt.segments).tolist() == whole.tolist()
+        answered = model.tokenize(f"{prompt.text}{template.answer_lead}yes", parse_special=True)
+        assert [*whole, *answer] == answered.tolist()
