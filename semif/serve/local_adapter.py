@@ -37,8 +37,10 @@ def adapter_environment(
     _check_free(host, port)
     if calibration is not None and not calibration.is_file():
         raise SemifError(f"{calibration} is not a file")
-    if what.endswith(".gguf"):
-        path = Path(what).expanduser().resolve()
+    if what.lower().endswith(".gguf"):
+        path = (
+            Path(what).expanduser().absolute()
+        )  # a hub's cache holds links, and their names say which part it is
         if not path.is_file():
             raise SemifError(f"{path} is not a file")
         _check_model(path)

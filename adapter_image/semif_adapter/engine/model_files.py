@@ -15,7 +15,7 @@ from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 
 MAX_MANIFEST_BYTES = 1_000_000
-PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
+PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<ending>\.gguf)", re.IGNORECASE)
 """A file of a split GGUF, as `llama-gguf-split` names them; llama.cpp loads all from the first."""
 NO_MODEL = re.compile(r"\._.*|.*mmproj.*", re.IGNORECASE)
 """What may lie beside a model and is none: a Mac's side-car files, projectors for images and sound."""
@@ -115,7 +115,8 @@ def _read_manifest(path: Path, pinned: str | None) -> ModelManifest:
 
 
 def _only_one(folder: Path) -> ModelFile:
-    files = sorted(folder.glob("*.gguf")) if folder.is_dir() else []
+    files = [path for path in folder.iterdir() if path.suffix.lower() == ".gguf"] if folder.is_dir() else []
+    files.sort()
     models = [path for path in files if not NO_MODEL.fullmatch(path.name)]
     candidates = {_first_part(path): path for path in reversed(models)}
     if len(candidates) == 1:
@@ -131,7 +132,7 @@ def _only_one(folder: Path) -> ModelFile:
 def _first_part(path: Path) -> Path:
     """The first part's path for a part of a split GGUF, any other path as it is."""
     part = PART.fullmatch(path.name)
-    return path.with_name(f"{part['stem']}-00001-of-{part['count']}.gguf") if part else path
+    return path.with_name(f"{part['stem']}-00001-of-{part['count']}{part['ending']}") if part else path
 
 
 def _whole(path: Path) -> ModelFile:
@@ -139,7 +140,7 @@ def _whole(path: Path) -> ModelFile:
     parts = [path]
     if part := PART.fullmatch(path.name):
         parts = [
-            path.with_name(f"{part['stem']}-{number:05}-of-{part['count']}.gguf")
+            path.with_name(f"{part['stem']}-{number:05}-of-{part['count']}{part['ending']}")
             for number in range(1, int(part["count"]) + 1)
         ]
         missing = next((needed for needed in parts if not needed.is_file()), None)

@@ -71,6 +71,15 @@ def test_the_only_gguf_of_a_folder_without_a_manifest_is_taken(tmp_path: Path) -
     assert file.sha256 == hashlib.sha256(CONTENT).hexdigest()
 
 
+def test_endings_in_upper_case_are_taken(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / f"M-0000{number}-of-00002.GGUF").write_bytes(CONTENT)
+
+    file = find_model(Settings(model_dir=tmp_path))
+
+    assert (file.path.name, file.size) == ("M-00001-of-00002.GGUF", 2 * len(CONTENT))
+
+
 @pytest.mark.parametrize(
     ("content", "manifest", "expected"),
     [

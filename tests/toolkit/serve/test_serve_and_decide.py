@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from click.testing import CliRunner
 
 from semif.cli import main
 from semif.client.retry import Clock
+from semif.progress import silent
 from semif.project.root import project_root
+from semif.serve.local_adapter import adapter_environment
 from tests.support.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
 from tests.support.serving import SEMIF, free_port
 
@@ -159,6 +162,21 @@ def test_a_taken_port_and_a_missing_model_are_told_before_anything_is_loaded(tmp
     absent = serve(str(tmp_path / "absent.gguf"), "--port", str(free_port()))
     assert absent.returncode == 1
     assert "absent.gguf is not a file" in absent.stderr
+
+
+@pytest.mark.parametrize("name", ["m-00001-of-00002.gguf", "m-00001-of-00001.gguf", "M.GGUF"])
+def test_links_of_a_hubs_cache_are_served_by_their_own_names(
+    small_gguf: Callable[..., Path], tmp_path: Path, name: str
+) -> None:
+    """The blob's name is a hash: it says neither that it is a GGUF nor which part of one."""
+    blob = small_gguf("4f1e0a").rename(tmp_path / "4f1e0a")
+    link = tmp_path / "snapshots" / name
+    link.parent.mkdir()
+    link.symlink_to(blob)
+    variables = adapter_environment(
+        str(link), root=tmp_path, host="127.0.0.1", port=free_port(), progress=silent
+    )
+    assert variables["SEMIF_GGUF"] == str(link)
 
 
 @pytest.mark.parametrize(
