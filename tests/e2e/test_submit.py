@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from semif.aws.stacks import empty_bucket
-from tests.local_aws.test_hosting import settled
-from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws, put_tiny_model
+from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws, put_tiny_model
+from tests.support.servers.local_endpoints import settled
 
 BUCKET = "submitted"
 ENVIRONMENT = """

@@ -1,6 +1,5 @@
 """The constructs in somebody else's app, with what exists there already."""
 
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +8,14 @@ from aws_cdk import App, Validations
 from aws_cdk.assertions import Match, Template
 from cdk_nag import AwsSolutionsChecks
 
-EXAMPLE = runpy.run_path(str(Path(__file__).parent / "example_app" / "app.py"))
-KEY: str = EXAMPLE["KEY"]
+from tests.infra.example_app.app import KEY, compose
 
 
 @pytest.fixture(scope="module")
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
     app = App(analytics_reporting=False, outdir=str(tmp_path_factory.mktemp("cdk")))
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    EXAMPLE["compose"](app)
+    compose(app)
     app.synth()  # raises where cdk-nag finds anything
     return {name: Template.from_stack(app.node.find_child(name)) for name in ("Decisions", "Imported")}
 

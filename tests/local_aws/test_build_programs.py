@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.local_aws import REPOSITORY, LocalAws
+from tests.support.servers.local_aws import REPOSITORY, LocalAws
 
 BUILD = ["buildx", "build", "--provenance=false", "--sbom=false"]
 IMAGE = "type=image,name=registry.invalid/a:b,oci-mediatypes=false,push=true"
@@ -18,7 +18,7 @@ def run(
     aws: LocalAws, program: str, *arguments: str, text: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", f"local_aws.{program}_cli", *arguments],
+        [sys.executable, "-m", f"local_aws.images.{program}_cli", *arguments],
         env=aws.environment | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
         cwd=REPOSITORY,
         input=text,

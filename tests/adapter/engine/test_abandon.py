@@ -11,6 +11,7 @@ from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.engine.engine import Engine
 from semif_adapter.engine.interface import Answer
 from semif_adapter.engine.scheduler import Run
+from tests.support.machine.waiting import eventually
 
 CONTEXT = 4096
 
@@ -35,8 +36,7 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
     ended: list[Run[Answer]] = []
     thread = threading.Thread(target=lambda: ended.extend(until_one_ends(engine)))
     thread.start()
-    while not run.started:
-        pass
+    eventually(lambda: run.started, pause_seconds=0)
     engine.abandon(run)
     thread.join(30)
 
@@ -47,9 +47,7 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
 
 
 def until_one_ends(engine: Engine) -> list[Run[Answer]]:
-    while not (ended := engine.advance()):
-        pass
-    return ended
+    return eventually(engine.advance, pause_seconds=0)
 
 
 def test_what_is_abandoned_at_rest_is_never_run(

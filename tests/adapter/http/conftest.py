@@ -25,7 +25,7 @@ from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.http.server import listen
 from semif_adapter.llama.context import Pass, Rows
 from semif_adapter.serving.worker import Worker
-from tests.support.model_info import model_info
+from tests.support.models.model_info import model_info
 
 INFO = model_info(name="scripted", file="scripted.gguf")
 TURN = 512

@@ -8,7 +8,7 @@ from jevcompat.checks import CASES
 from jevcompat.runner import Report, run
 from typesafe_sdk import Choice, Noul, RetryPolicy, Score, TypeSafeAuthenticationError, TypeSafeClient
 
-from tests.support.serving import serving
+from tests.support.servers.serving import serving
 
 KEY = "a-key-for-tests"
 # Long enough for the SDK to compress it.

@@ -17,7 +17,7 @@ from semif.evaluation import extra
 from semif.evaluation.report.summary import Summary, summarise
 from semif.evaluation.report.tables import MAX_NAME, Name, Table, markdown
 from semif.evaluation.runs.run_file import Asking, Record
-from tests.support.synthetic_runs import answers, header, record, unanswered, write_run
+from tests.support.runs.synthetic_runs import answers, header, record, unanswered, write_run
 
 WORKED = [
     record("right"),

@@ -10,7 +10,7 @@ from semif.client.results import DecisionResult
 from semif.errors import ProblemsError, SemifError
 from semif.policy import Answer, Condition, Fallback, Outcome, Policy, Rule, Veto, load_policy, write_policy
 from semif.policy.conditions import Unjudged
-from tests.support.policies import OPTIONS, answer, policy
+from tests.support.runs.policies import OPTIONS, answer, policy
 
 STATE = {
     "amount": 12.5,

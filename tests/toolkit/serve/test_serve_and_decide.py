@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from semif.cli import main
 from semif.client.retry import Clock
 from semif.project.root import project_root
-from tests.support.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
-from tests.support.serving import SEMIF, free_port
+from tests.support.servers.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
+from tests.support.servers.serving import SEMIF, free_port
 
 SYSTEM_ONE = project_root() / "examples" / "systemone.json"
 REQUESTS = set((project_root() / "examples").glob("*.json"))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sagemaker import SageMakerClient
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 MODEL_BUCKET = "hosted-models"
 MODEL_ARCHIVE = "sound/model.tar.gz"
 
