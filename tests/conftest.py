@@ -11,6 +11,7 @@ pytest_plugins = (
     "tests.support.servers.sagemaker_stand_in",
     "tests.support.servers.serving",
     "tests.support.session.leftovers",
+    "tests.support.session.programs",
     "tests.support.session.workers",
 )
 

@@ -1,7 +1,5 @@
 """Every environment synthesised once, in this process, for all tests of the folder."""
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,6 @@ from semif.environment.environment import Environment
 from semif.lock.lock_file import Lock
 from tests.infra.matrix import write_project
 from tests.infra.synth import ROOT, deployments, synthesise
-
-# jsii looks for `node` on PATH when the first construct is made; pytest may be run without `make`.
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin"), os.environ.get("PATH", "")]
-)
 
 Templates = dict[str, Any]
 """Name of a stack (`Artifacts`, `Endpoint`) to its template."""

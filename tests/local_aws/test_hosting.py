@@ -183,7 +183,7 @@ def test_an_endpoint_that_is_not_ready_in_time_fails(local_aws: LocalAws, contai
     [
         (None, "could not fetch the model data from s3://"),
         (b"<html>not an archive</html>", "not a sound model.tar.gz"),
-        (gzip.compress(b"no tar inside"), "not a sound model.tar.gz"),
+        (gzip.compress(b"no tar inside", mtime=0), "not a sound model.tar.gz"),
         (broken_archive(), "not a sound model.tar.gz"),
     ],
 )

@@ -91,10 +91,8 @@ class LocalAws:
     @property
     def environment(self) -> dict[str, str]:
         """A whole environment for a program that shall reach this AWS and no other."""
-        inherited = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        folders = [str(Path(sys.executable).parent), str(REPOSITORY / "node_modules" / ".bin")]
+        inherited = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         return inherited | {
-            "PATH": os.pathsep.join([*folders, inherited.get("PATH", os.defpath)]),
             "HOME": str(self.state),
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": "local",

@@ -1,4 +1,4 @@
-"""`semif serve embedded` as a person starts it, for tests that ask it over HTTP."""
+"""`semif serve` as a person starts it, for tests that ask it over HTTP."""
 
 import contextlib
 import http.client
@@ -21,10 +21,10 @@ SEMIF = [sys.executable, "-m", "semif"]
 
 
 @contextmanager
-def serving(log: Path, *options: str, **variables: str) -> Iterator[str]:
+def serving(log: Path, *options: str, model: str = "embedded", **variables: str) -> Iterator[str]:
     """Its URL, once it is ready. What it says goes to `log`; a clean end on SIGTERM is part of the deal."""
     port = free_port()
-    server = start(port, log, *options, **variables)
+    server = start(port, log, *options, model=model, **variables)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -33,11 +33,13 @@ def serving(log: Path, *options: str, **variables: str) -> Iterator[str]:
     assert status == 0, log.read_text()
 
 
-def start(port: int, log: Path, *options: str, **variables: str) -> "subprocess.Popen[bytes]":
+def start(
+    port: int, log: Path, *options: str, model: str = "embedded", **variables: str
+) -> "subprocess.Popen[bytes]":
     """Its process, once it is ready."""
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [*SEMIF, "serve", "embedded", "--port", str(port), *options],
+            [*SEMIF, "serve", model, "--port", str(port), *options],
             # One thread: those of an engine spin for each other, which takes the time of whatever else runs.
             env=os.environ | {"SEMIF_STREAMS": "2", "SEMIF_THREADS": "1"} | variables,
             stdout=output,

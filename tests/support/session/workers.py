@@ -20,8 +20,10 @@ GROUPS = (
     # Templates of every environment and of the matrix.
     ("tests/infra/",),
 )
-"""What the paths of a group begin with. The longest come first, so that no worker has one left when the others are
-done; all other files are dealt out one by one, after them."""
+"""What the paths of a group begin with, the longest group first: no worker shall have one left at the end.
+
+All other files are dealt out one by one, after them.
+"""
 
 
 def group_of(nodeid: str) -> str:
