@@ -53,7 +53,7 @@ demo: setup ## Pack, verify, deploy, host and ask the embedded model, on an AWS 
 	@$(BIN)/semif demo
 
 test: setup ## Run the tests, but those of image-test.
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2
 
 image-test: setup ## Build the image on this machine, start it as SageMaker does, ask it (needs system-deps, root).
 	@$(BIN)/python -m pytest tests/image
@@ -70,7 +70,7 @@ format: setup ## Rewrite the sources in the project's style.
 	@$(BIN)/ruff format .
 
 synth: setup ## Synthesise every environment and a matrix of settings; needs no account and no network.
-	@$(BIN)/python tests/infra/synth.py
+	@$(BIN)/python -m tests.infra.synth
 
 serve: setup ## Serve the embedded model on this machine, with a page to try it (PRESET=name for another).
 	@$(BIN)/semif serve $(or $(PRESET),embedded) --ui

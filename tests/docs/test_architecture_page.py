@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.pages import ROOT
+from tests.support.pages.documented import ROOT
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 PICTURES = re.findall(r"```mermaid\n(.*?)```", PAGE, re.DOTALL)

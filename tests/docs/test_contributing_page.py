@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import ROOT
+from tests.support.pages.documented import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 PACKAGES = (

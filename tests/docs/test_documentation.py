@@ -11,7 +11,7 @@ import pytest
 
 from docs.reference import PAGE, reference
 from semif.cli import main
-from tests.support.pages import PAGES, ROOT, console_commands, inline_commands
+from tests.support.pages.documented import PAGES, ROOT, console_commands, inline_commands
 
 NAMES = {
     "ENV": "demo", "NAME": "demo", "PRESET": "embedded", "N": "4", "T": "100", "DIR": "folder",

@@ -11,7 +11,7 @@ import urllib3
 from click.testing import CliRunner
 
 from semif.cli import COMMANDS, main
-from tests.support.pages import PAGES, ROOT, console_lines, words_of
+from tests.support.pages.documented import PAGES, ROOT, console_lines, words_of
 
 SHOWN_URL = "http://127.0.0.1:8080"
 """Where the pages say that `make serve` listens."""

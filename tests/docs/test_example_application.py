@@ -10,8 +10,8 @@ import pytest
 from semif import DecisionClient
 from semif.client.errors import RequestRefusedError
 from semif.project.root import project_root
-from tests.support.fake_clock import FakeClock
-from tests.support.sagemaker_stand_in import Reply, StandIn, adapter_error
+from tests.support.machine.fake_clock import FakeClock
+from tests.support.servers.sagemaker_stand_in import Reply, StandIn, adapter_error
 
 PROGRAM = project_root() / "examples" / "route_tickets.py"
 TICKETS = ("My card was charged twice.", "The app closes itself.")

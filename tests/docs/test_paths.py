@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import PAGES, ROOT
+from tests.support.pages.documented import PAGES, ROOT
 
 UNDER = {"semif_adapter": ROOT / "adapter_image", "semif_constructs": ROOT / "constructs"}
 """Packages that texts name as imports do, and the folder that each lies in."""

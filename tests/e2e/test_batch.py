@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 
 from semif.cli import main
 from semif.environment.environment import read_environment
-from tests.support.local_aws import REPOSITORY, LocalAws, put_tiny_model
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import REPOSITORY, LocalAws, put_tiny_model
 
 BUCKET, ARCHIVE = "batch-models", "tiny/model.tar.gz"
 NAME = "nightly"
@@ -218,8 +219,7 @@ def test_stopped_killed_and_taken_up_again_every_line_is_answered_once(
     assert "is being stopped; give the same command again" in said
     (first,) = new_jobs()
 
-    while new_jobs()[first] == "Stopping":
-        pass
+    eventually(lambda: new_jobs()[first], lambda status: status != "Stopping")
     assert new_jobs() == {first: "Stopped"}
 
     killed = start(project, str(file), "--output", str(output))

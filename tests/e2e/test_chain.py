@@ -4,12 +4,9 @@ It runs in a copy of the project, so that a developer's own `.semif` is neither 
 """
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,56 +19,11 @@ from semif.lock.lock_file import BuiltImage, UnbuiltImage, read_lock
 from semif.models.presets import load_preset
 from semif.target import local_server
 from semif_adapter.contract.probabilities import softmax
-from tests.support.calibrations import TEMPERATURE, calibration, write_calibration
+from tests.support.checkout import copy_project, processes_of, semif, wait_until_nothing_runs
+from tests.support.machine.waiting import eventually
+from tests.support.runs.calibrations import TEMPERATURE, calibration, write_calibration
 
-REPOSITORY = Path(__file__).parents[2]
-LEFT_OUT = shutil.ignore_patterns(
-    ".*", "node_modules", "cdk.out", "__pycache__", "tests", "docs", "bench", "*.egg-info"
-)
 STACKS = ["Semif-demo-Endpoint", "Semif-demo-Artifacts"]
-
-
-def copy_project(folder: Path) -> Path:
-    project = folder / "project"
-    shutil.copytree(REPOSITORY, project, ignore=LEFT_OUT)
-    (project / "node_modules").symlink_to(REPOSITORY / "node_modules")
-    return project
-
-
-def semif(project: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    """A command as a user types it in the project; an AWS profile of theirs must not matter."""
-    return subprocess.run(
-        [sys.executable, "-m", "semif", *arguments],
-        cwd=project,
-        env={**os.environ, "AWS_PROFILE": "nobody-has-this", "PYTHONPATH": str(project)},
-        input=text,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-    )
-
-
-def processes_of(project: Path) -> list[str]:
-    """Command lines of the processes that work in the project's folder, as Linux tells them."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            works_in = str((process / "cwd").readlink())
-            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:  # ended meanwhile, or another user's
-            continue
-        if works_in.startswith(str(project)) or str(project) in command:
-            found.append(command)
-    return found
-
-
-def wait_until_nothing_runs(project: Path) -> None:
-    """Return when the last process of the project has ended: a stopped server's still takes a moment."""
-    deadline = time.monotonic() + 30
-    while left := processes_of(project):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -258,9 +210,12 @@ def test_a_demo_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "semif", "demo"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as demo:
-        while local_server.find_server(project) is None:
+
+        def server() -> object:
             assert demo.poll() is None
-            time.sleep(0.05)
+            return local_server.find_server(project)
+
+        eventually(server)
         demo.terminate()
         output, _ = demo.communicate(timeout=60)
     assert demo.returncode == 128 + signal.SIGTERM

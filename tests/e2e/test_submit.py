@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from semif.aws.stacks import empty_bucket
-from tests.local_aws.test_hosting import settled
-from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws, put_tiny_model
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, REPOSITORY, LocalAws, put_tiny_model
+from tests.support.servers.local_endpoints import settled
 
 BUCKET = "submitted"
 ENVIRONMENT = """
@@ -149,6 +150,14 @@ def logged(aws: LocalAws, endpoint: str) -> list[str]:
     return aws.log_lines(group, stream["logStreamName"])
 
 
+def requests_logged(aws: LocalAws, at_least: int = 0) -> int:
+    """How many requests CONTAINER says that it got: its lines come a moment after its answers."""
+    return eventually(
+        lambda: logged(aws, f"semif-{SCRIPTED}").count("container: request"),
+        lambda count: count >= at_least,
+    )
+
+
 def scripted_line(status: int = 200, **body: Any) -> str:
     return json.dumps({"decision": {}, "status": status, "body": body}) + "\n"
 
@@ -158,7 +167,7 @@ def test_bad_lines_stand_beside_the_good(local_aws: LocalAws, project: Path, tmp
     file, output = tmp_path / "mixed.jsonl", tmp_path / "answers.jsonl"
     refusal = {"error": {"code": "invalid_request", "message": "too long", "path": "decision.state"}}
     busy = {"error": {"code": "overloaded", "message": "no room"}, "retry_after_seconds": 1.0}
-    before = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    before = requests_logged(local_aws)
     file.write_text(
         scripted_line(result=1)
         + "{not json\n\n"
@@ -189,7 +198,7 @@ def test_bad_lines_stand_beside_the_good(local_aws: LocalAws, project: Path, tmp
     assert [found[number]["status"] for number in (2, 5, 7)] == ["invalid"] * 3
     assert "line 2 is not JSON" in found[2]["error"]["message"]
     assert "at most 6291456 are sent" in found[7]["error"]["message"]
-    after = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    after = requests_logged(local_aws, before + 6)
     assert after - before == 6, "what failed for lack of room is asked three times, the rest once"
 
 
@@ -197,16 +206,17 @@ def test_bad_lines_stand_beside_the_good(local_aws: LocalAws, project: Path, tmp
 def test_a_finished_submission_is_told_again_and_not_asked_again(
     local_aws: LocalAws, project: Path, tmp_path: Path
 ) -> None:
+    before = requests_logged(local_aws)
     file = tmp_path / "few.jsonl"
     file.write_text(scripted_line(result=1) * 3)
     status, out, errors = finished(submit(project, SCRIPTED, str(file)))
     assert (status, out) == (0, f"3 of 3 answered: {tmp_path}/few.answers.jsonl\n"), errors
-    asked = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    asked = requests_logged(local_aws, before + 3)
     (tmp_path / "few.answers.jsonl").unlink()
     status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
     assert (status, json.loads(out)["sent"]) == (0, 0)
     assert len(records(tmp_path / "few.answers.jsonl")) == 3
-    assert logged(local_aws, f"semif-{SCRIPTED}").count("container: request") == asked
+    assert requests_logged(local_aws) == asked
     file.write_text(scripted_line(result=2) * 3)
     status, out, errors = finished(submit(project, SCRIPTED, str(file)))
     assert (status, out) == (1, "")
@@ -217,10 +227,11 @@ def test_a_finished_submission_is_told_again_and_not_asked_again(
 def test_a_line_of_which_nobody_knows_is_looked_for_before_it_is_sent_again(
     local_aws: LocalAws, project: Path, tmp_path: Path
 ) -> None:
+    before = requests_logged(local_aws)
     file, state = tmp_path / "unclear.jsonl", tmp_path / "unclear.answers.jsonl.state"
     file.write_text("".join(scripted_line(result=number) for number in range(4)))
     assert finished(submit(project, SCRIPTED, str(file)))[0] == 0
-    asked = logged(local_aws, f"semif-{SCRIPTED}").count("container: request")
+    asked = requests_logged(local_aws, before + 4)
     header, *happened = state.read_text().splitlines()
     sent = [line for line in happened if "sending" in line]
     # As if it had been killed, long ago, before it learnt that all were accepted: their answers are there.
@@ -228,7 +239,7 @@ def test_a_line_of_which_nobody_knows_is_looked_for_before_it_is_sent_again(
     state.write_text("\n".join([header, *long_ago]) + "\n")
     status, out, _ = finished(submit(project, SCRIPTED, str(file), "--json"))
     assert (status, json.loads(out)["answered"], json.loads(out)["sent"]) == (0, 4, 0)
-    assert logged(local_aws, f"semif-{SCRIPTED}").count("container: request") == asked
+    assert requests_logged(local_aws) == asked
     # And as if it had been killed before any of them was sent.
     job = json.loads(header)["job"]
     for key in local_aws.s3.list_objects_v2(Bucket=BUCKET, Prefix=f"answers/{job}/")["Contents"]:
@@ -355,10 +366,15 @@ def test_five_hundred_decisions_are_asked_once_each_through_a_kill(
     found = records(output)
     assert [record["line"] for record in found] == list(range(1, 501))
     assert [record["reply"]["result"]["id"] for record in found] == [f"t{number}" for number in range(500)]
-    requests = Counter(
-        line["inference_id"]
-        for line in map(json.loads, logged(local_aws, f"semif-{REAL}"))
-        if line.get("message") == "request" and line["status"] == 200
-    )
+
+    def answered() -> Counter[str]:
+        lines = map(json.loads, logged(local_aws, f"semif-{REAL}"))
+        return Counter(
+            line["inference_id"]
+            for line in lines
+            if line.get("message") == "request" and line["status"] == 200
+        )
+
+    requests = eventually(answered, lambda requests: requests.total() >= 500)
     assert len(requests) == 500
     assert set(requests.values()) == {1}

@@ -10,7 +10,7 @@ from semif.evaluation.runs.run_file import read_run
 from semif.lock.lock_file import PublishedImage, read_lock
 from semif.lock.locked_model import UnpackedModel
 from semif.target import local_server
-from tests.e2e.test_chain import copy_project, semif
+from tests.support.checkout import copy_project, semif
 
 ASK = ("ask", "demo-text", "--local", "--max-tokens", "8", "--temperature", "0")
 

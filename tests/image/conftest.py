@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -22,7 +21,8 @@ from semif.builds.sources import IMAGE_SOURCES, pack_sources, upload_sources
 from semif.images.base_images import base_image
 from semif.models.presets import load_preset
 from semif.project.root import project_root
-from tests.support.local_aws import LocalAws, start_local_aws
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import LocalAws, start_local_aws
 
 if TYPE_CHECKING:
     from mypy_boto3_codebuild.type_defs import BuildTypeDef, EnvironmentVariableTypeDef
@@ -61,11 +61,12 @@ class ImageBuilds:
             sourceLocationOverride=f"{BUCKET}/sources/{source}.zip",
             environmentVariablesOverride=given,
         )["build"]
-        while True:
-            build = self.aws.codebuild.batch_get_builds(ids=[started["id"]])["builds"][0]
-            if build["buildComplete"]:
-                return build
-            time.sleep(0.2)
+        return eventually(
+            lambda: self.aws.codebuild.batch_get_builds(ids=[started["id"]])["builds"][0],
+            lambda build: build["buildComplete"],
+            pause_seconds=0.2,
+            seconds=600,
+        )
 
     def log(self, build: "BuildTypeDef") -> str:
         """What its commands said."""
@@ -233,9 +234,12 @@ class Container:
 
     def wait_until(self, words: str) -> None:
         """Return when a line of the log holds these words."""
-        while words not in self.log.read_text():
+
+        def log() -> str:
             assert self.process.poll() is None, self.log.read_text()
-            time.sleep(0.05)
+            return self.log.read_text()
+
+        eventually(log, lambda said: words in said)
 
     def stop(self) -> int:
         """SIGTERM to process 1 of the container, as SageMaker; returns the exit status."""

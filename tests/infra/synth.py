@@ -1,11 +1,10 @@
-"""`python tests/infra/synth.py`: synthesise every environment, and every case of matrix.py, in one app each.
+"""`python -m tests.infra.synth`: synthesise every environment, and every case of matrix.py, in one app each.
 
 It needs no account, no network and no lock but the examples. A problem ends it with a message and status 1.
 """
 
 import json
 import os
-import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,11 +17,10 @@ from aws_cdk.assertions import Template
 from cdk_app.app import Deployment, build
 from semif.environment.environment import environment_names, load_environment
 from semif.errors import SemifError
+from tests.infra.example_locks import example_lock
+from tests.infra.matrix import write_project
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-example_lock = runpy.run_path(str(HERE / "example_locks.py"))["example_lock"]
-write_matrix = runpy.run_path(str(HERE / "matrix.py"))["write_project"]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def deployments() -> list[Deployment]:
@@ -50,7 +48,7 @@ def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            for said, project in (("", ROOT), ("matrix ", write_matrix(folder / "matrix", ROOT))):
+            for said, project in (("", ROOT), ("matrix ", write_project(folder / "matrix", ROOT))):
                 os.environ["SEMIF_PROJECT"] = str(project)
                 found = deployments()
                 synthesise(found, outdir=folder / f"out-{project.name}")

@@ -2,22 +2,21 @@
 
 import json
 import re
-import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import Stack
 from aws_cdk.assertions import Match, Template
 
 from semif_adapter.contract import figures
 from semif_constructs.signals.endpoint_metrics import EndpointMetrics
 from semif_constructs.watching.endpoint_dashboard import EndpointDashboard
 from semif_constructs.watching.request_alarms import RequestAlarms
+from tests.infra.matrix import KEY_ARN, TOPIC_ARN, cases
 
 Templates = dict[str, Any]
-MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
-CASES: dict[str, dict[str, Any]] = MATRIX["cases"]()
+CASES = cases()
 ALARM, DASHBOARD, TOPIC = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard", "AWS::SNS::Topic"
 ADAPTERS = {metric.name for metric in figures.METRICS}
 SAGEMAKERS = {
@@ -159,7 +158,7 @@ def test_who_is_told(matrix: dict[str, Templates], name: str) -> None:
     if operation == "still":
         assert not told
     elif operation == "rolling":
-        assert told == {json.dumps(MATRIX["TOPIC_ARN"])}
+        assert told == {json.dumps(TOPIC_ARN)}
     else:
         (topic_id,) = template.find_resources(TOPIC)
         assert told == {json.dumps({"Ref": topic_id})}
@@ -207,8 +206,7 @@ def test_the_dashboard_answers_at_a_glance(templates: dict[str, Templates]) -> N
     assert len(set(places)) == len(places)
 
 
-def test_an_asynchronous_endpoint_is_watched_by_its_queue() -> None:
-    stack = Stack(App(analytics_reporting=False), "Test")
+def test_an_asynchronous_endpoint_is_watched_by_its_queue(stack: Stack) -> None:
     metrics = EndpointMetrics("semif-test")
     RequestAlarms(
         stack,
@@ -240,7 +238,7 @@ def test_the_containers_log_outlives_the_endpoints_stack(matrix: dict[str, Templ
         {
             "DeletionPolicy": "Delete",
             "Properties": {
-                "KmsKeyId": MATRIX["KEY_ARN"] if CASES[name]["encrypted"] else Match.absent(),
+                "KmsKeyId": KEY_ARN if CASES[name]["encrypted"] else Match.absent(),
                 "LogGroupName": f"/aws/sagemaker/Endpoints/semif-{name}",
                 "RetentionInDays": 90,
             },

@@ -1,20 +1,18 @@
 """Asynchronous endpoints: the queue's configuration, its bucket and topics, and who may do what with them."""
 
 import json
-import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Match, Template
 
 from semif_constructs.hosting.async_inference import AsyncInference
+from tests.infra.matrix import KEY_ARN, TOPIC_ARN, cases
 
 Templates = dict[str, Any]
-MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
-CASES = {name: case for name, case in MATRIX["cases"]().items() if case["mode"] == "async"}
+CASES = {name: case for name, case in cases().items() if case["mode"] == "async"}
 BUCKET, TOPIC, CONFIG = "AWS::S3::Bucket", "AWS::SNS::Topic", "AWS::SageMaker::EndpointConfig"
 every_case = pytest.mark.parametrize("name", CASES)
 
@@ -39,7 +37,7 @@ def test_the_endpoint_answers_by_a_queue(matrix: dict[str, Templates], name: str
     output = asked["OutputConfig"]
     assert output["S3OutputPath"] == in_bucket(bucket_id, "answers")
     assert output["S3FailurePath"] == in_bucket(bucket_id, "failures")
-    assert output.get("KmsKeyId") == (MATRIX["KEY_ARN"] if case["encrypted"] else None)
+    assert output.get("KmsKeyId") == (KEY_ARN if case["encrypted"] else None)
     told = output["NotificationConfig"]
     made = template.find_resources(TOPIC)
     assert told["ErrorTopic"]["Ref"] in made
@@ -47,7 +45,7 @@ def test_the_endpoint_answers_by_a_queue(matrix: dict[str, Templates], name: str
         assert told["SuccessTopic"]["Ref"] in made
         assert len(made) == 2
     else:
-        assert told["SuccessTopic"] == MATRIX["TOPIC_ARN"]
+        assert told["SuccessTopic"] == TOPIC_ARN
         assert len(made) == 2, "one is the alarms'"
     (variant,) = config["Properties"]["ProductionVariants"]
     assert "RoutingConfig" not in variant
@@ -75,9 +73,7 @@ def test_the_models_role_reads_requests_and_writes_answers(matrix: dict[str, Tem
     topics = config["Properties"]["AsyncInferenceConfig"]["OutputConfig"]["NotificationConfig"]
     assert tells["Action"] == "sns:Publish"
     assert sorted(map(json.dumps, tells["Resource"])) == sorted(map(json.dumps, topics.values()))
-    assert [statement["Resource"] for statement in key] == (
-        [MATRIX["KEY_ARN"]] if CASES[name]["encrypted"] else []
-    )
+    assert [statement["Resource"] for statement in key] == ([KEY_ARN] if CASES[name]["encrypted"] else [])
 
 
 @every_case
@@ -146,8 +142,7 @@ def test_an_update_can_go_step_by_step(matrix: dict[str, Templates]) -> None:
     )
 
 
-def test_who_submits_may_put_fetch_and_look_and_no_more() -> None:
-    stack = Stack(App(analytics_reporting=False), "Test")
+def test_who_submits_may_put_fetch_and_look_and_no_more(stack: Stack) -> None:
     inference = AsyncInference(stack, "Async", concurrent_invocations_per_instance=4)
     user = iam.User(stack, "User")
     inference.grant_submit(user)

@@ -1,8 +1,6 @@
 """Environments of mode batch: what they deploy, and what they refuse with the reason."""
 
-import runpy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +10,8 @@ from semif.environment.explained import resolved
 from semif.errors import ProblemsError
 from semif.sagemaker.transform_rules import DEADLINE_SECONDS, invocation_seconds
 from semif_adapter.contract.settings import Settings
+from tests.infra.matrix import KEY_ARN
 
-MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
-KEY_ARN = MATRIX["KEY_ARN"]
 GOOD = """
 kind = "decision"
 removal = "destroy"

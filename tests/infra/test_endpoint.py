@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -153,11 +153,6 @@ def test_text_runs_the_published_container_of_its_region(templates: dict[str, Te
     assert container["Image"] == f"763104351884.dkr.ecr.eu-central-1.amazonaws.com/llama-cpp@{digest}"
     assert container["Environment"]
     assert all(key.startswith("SM_LLAMA_CPP_") for key in container["Environment"])
-
-
-@pytest.fixture
-def stack() -> Stack:
-    return Stack(App(analytics_reporting=False), "Test")
 
 
 def served_model(

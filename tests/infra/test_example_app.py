@@ -1,7 +1,6 @@
 """The constructs in somebody else's app, with what exists there already."""
 
 import re
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,14 @@ from aws_cdk.assertions import Match, Template
 from cdk_nag import AwsSolutionsChecks
 
 import semif_constructs
-
-EXAMPLE = runpy.run_path(str(Path(__file__).parent / "example_app" / "app.py"))
-KEY: str = EXAMPLE["KEY"]
+from tests.infra.example_app.app import IMAGE, KEY, PLACE, compose
 
 
 @pytest.fixture(scope="module")
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
     app = App(analytics_reporting=False, outdir=str(tmp_path_factory.mktemp("cdk")))
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    EXAMPLE["compose"](app)
+    compose(app)
     app.synth()  # raises where cdk-nag finds anything
     return {name: Template.from_stack(app.node.find_child(name)) for name in ("Decisions", "Imported")}
 
@@ -118,8 +115,8 @@ def test_the_page_is_a_program_with_all_its_imports(root: Path, tmp_path: Path) 
     names: dict[str, Any] = {}
     exec(program.replace("App()", f"App(analytics_reporting=False, outdir={str(tmp_path)!r})"), names)
     assert (tmp_path / "Decisions.template.json").exists()
-    assert names["PLACE"] == EXAMPLE["PLACE"]
-    assert names["IMAGE"] == EXAMPLE["IMAGE"]
+    assert names["PLACE"] == PLACE
+    assert names["IMAGE"] == IMAGE
 
 
 def test_the_page_names_what_the_package_exports(root: Path) -> None:

@@ -1,19 +1,16 @@
 """What holds for every serving path with every setting of matrix.py."""
 
-import runpy
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aws_cdk.assertions import Template
 
 from semif.images.base_images import base_image
+from tests.infra.matrix import BOUNDARY, KEY_ARN, cases
 
 Templates = dict[str, Any]
-MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
-CASES: dict[str, dict[str, Any]] = MATRIX["cases"]()
-KEY_ARN = MATRIX["KEY_ARN"]
+CASES = cases()
 every_case = pytest.mark.parametrize("name", CASES)
 
 
@@ -152,6 +149,6 @@ def test_what_goes_and_what_stays(matrix: dict[str, Templates], name: str) -> No
 @every_case
 def test_every_role_is_bounded_or_none(matrix: dict[str, Templates], name: str) -> None:
     roles = [role for stack in matrix[name].values() for role in of_type(stack, "AWS::IAM::Role")]
-    wanted = MATRIX["BOUNDARY"] if CASES[name]["bounded"] else None
+    wanted = BOUNDARY if CASES[name]["bounded"] else None
     assert len(roles) >= 2
     assert {role.get("PermissionsBoundary") for role in roles} == {wanted}

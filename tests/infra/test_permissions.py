@@ -1,17 +1,15 @@
 """Least privilege, over every policy of every template."""
 
-import runpy
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from semif.environment.environment import environment_names
+from tests.infra.matrix import BATCH, cases
 
 Templates = dict[str, Any]
-MATRIX = runpy.run_path(str(Path(__file__).with_name("matrix.py")))
-CASES, BATCH = MATRIX["cases"](), MATRIX["BATCH"]
+CASES = cases()
 
 ANY_RESOURCE = {
     "ecr:GetAuthorizationToken": "the token of a registry has no resource",

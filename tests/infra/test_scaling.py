@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import Stack
 from aws_cdk.assertions import Match, Template
 
 from semif.errors import ProblemsError
@@ -17,11 +17,6 @@ from semif_constructs.watching.capacity_alarms import CapacityAlarms
 Templates = dict[str, Any]
 TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
 ALARM, ENDPOINT = "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint"
-
-
-@pytest.fixture
-def stack() -> Stack:
-    return Stack(App(analytics_reporting=False), "Test")
 
 
 def endpoint_of(stack: Stack, instance_type: str = "ml.c7i.large") -> ModelEndpoint:

@@ -69,11 +69,15 @@ def test_the_cdk_cli_needs_no_account_and_no_network(
     assert not manifest.get("missing")
 
 
-def test_a_problem_ends_the_app_with_one_message(root: Path, bare: dict[str, str]) -> None:
+def test_a_problem_ends_the_app_with_one_message(root: Path, tmp_path: Path, bare: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "cdk_app.app"],
         cwd=root,
-        env={**bare, "CDK_CONTEXT_JSON": '{"env": "dev", "lock": "/nowhere/dev.lock.json"}'},
+        env={
+            **bare,
+            "CDK_CONTEXT_JSON": '{"env": "dev", "lock": "/nowhere/dev.lock.json"}',
+            "CDK_OUTDIR": str(tmp_path / "cdk.out"),
+        },
         capture_output=True,
         text=True,
         timeout=120,
@@ -93,9 +97,9 @@ def test_a_problem_ends_the_app_with_one_message(root: Path, bare: dict[str, str
         ({"env": "dev", "lock": "nowhere.json"}, "there is no lock nowhere.json"),
     ],
 )
-def test_contexts_that_are_refused(contexts: dict[str, str], problem: str) -> None:
+def test_contexts_that_are_refused(tmp_path: Path, contexts: dict[str, str], problem: str) -> None:
     with pytest.raises(SemifError) as caught:
-        compose(App(context=contexts))
+        compose(App(context=contexts, outdir=str(tmp_path)))
     assert problem in str(caught.value)
 
 
@@ -119,12 +123,12 @@ def test_locks_that_are_refused(root: Path, tmp_path: Path, old: str, new: str, 
     path = tmp_path / "dev.lock.json"
     path.write_text(text.replace(old, new))
     with pytest.raises(SemifError) as caught:
-        compose(App(context={"env": "dev", "lock": str(path)}))
+        compose(App(context={"env": "dev", "lock": str(path)}, outdir=str(tmp_path / "cdk.out")))
     assert problem in str(caught.value)
 
 
-def test_the_first_stage_needs_no_lock() -> None:
-    app = App(context={"env": "dev", "stage": "artifacts", "lock": "nowhere.json"})
+def test_the_first_stage_needs_no_lock(tmp_path: Path) -> None:
+    app = App(context={"env": "dev", "stage": "artifacts", "lock": "nowhere.json"}, outdir=str(tmp_path))
     compose(app)
     assert [stack.node.id for stack in app.node.children if stack.node.id.startswith("Semif")] == [
         "Semif-dev-Artifacts"

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk.assertions import Template
 from hypothesis import given
@@ -23,8 +23,7 @@ Templates = dict[str, Any]
 ENDPOINT = "AWS::SageMaker::Endpoint"
 
 
-def policy_of(strategy: Strategy, instance_count: int = 4, alarms: int = 1) -> dict[str, Any]:
-    stack = Stack(App(analytics_reporting=False), "Test")
+def policy_of(stack: Stack, strategy: Strategy, instance_count: int = 4, alarms: int = 1) -> dict[str, Any]:
     named = [
         cloudwatch.Alarm.from_alarm_arn(stack, f"A{n}", f"arn:aws:cloudwatch:x:1:alarm:a{n}")
         for n in range(alarms)
@@ -91,8 +90,8 @@ def test_no_setting_leaves_sagemakers_own_way(templates: dict[str, Templates]) -
         ("linear", {"type": "LINEAR", "linearStepSize": {"type": "CAPACITY_PERCENT", "value": 25}}),
     ],
 )
-def test_a_second_fleet_takes_over(strategy: Strategy, routing: dict[str, Any]) -> None:
-    policy = policy_of(strategy)
+def test_a_second_fleet_takes_over(stack: Stack, strategy: Strategy, routing: dict[str, Any]) -> None:
+    policy = policy_of(stack, strategy)
     assert "rollingUpdatePolicy" not in policy
     assert policy["blueGreenUpdatePolicy"]["trafficRoutingConfiguration"] == {
         **routing,
@@ -101,8 +100,8 @@ def test_a_second_fleet_takes_over(strategy: Strategy, routing: dict[str, Any]) 
     assert policy["blueGreenUpdatePolicy"]["terminationWaitInSeconds"] == 600
 
 
-def test_rolling_replaces_batches() -> None:
-    policy = policy_of("rolling")
+def test_rolling_replaces_batches(stack: Stack) -> None:
+    policy = policy_of(stack, "rolling")
     assert policy == {
         "autoRollbackConfiguration": {"alarms": [{"alarmName": "a0"}]},
         "rollingUpdatePolicy": {
@@ -114,15 +113,15 @@ def test_rolling_replaces_batches() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["canary", "linear", "rolling"])
-def test_one_instance_cannot_be_moved_in_steps(strategy: Strategy) -> None:
+def test_one_instance_cannot_be_moved_in_steps(stack: Stack, strategy: Strategy) -> None:
     with pytest.raises(ProblemsError, match="so it needs at least 2, and the variant may have 1"):
-        policy_of(strategy, instance_count=1)
+        policy_of(stack, strategy, instance_count=1)
 
 
 @pytest.mark.parametrize("alarms", [0, 11])
-def test_one_to_ten_alarms(alarms: int) -> None:
+def test_one_to_ten_alarms(stack: Stack, alarms: int) -> None:
     with pytest.raises(ProblemsError, match=f"holds {alarms} alarms, allowed are 1 to 10"):
-        policy_of("all-at-once", alarms=alarms)
+        policy_of(stack, "all-at-once", alarms=alarms)
 
 
 @given(

@@ -8,8 +8,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.local_aws.test_hosting import create, settled
-from tests.support.local_aws import LocalAws
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import LocalAws
+from tests.support.servers.local_endpoints import create, settled
 
 BUCKET, NAME = "queued", "queued"
 OK, FAILED = "queued-answers", "queued-failures"
@@ -38,12 +39,12 @@ class Topics:
 
     def told(self, name: str) -> dict[str, Any]:
         """The next message of a topic."""
-        url = f"{self._queues[name]}"
-        while True:
-            for message in self._sqs.receive_message(QueueUrl=url, WaitTimeSeconds=5).get("Messages", []):
-                self._sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-                body: dict[str, Any] = json.loads(message["Body"])
-                return body
+        url = self._queues[name]
+        asked = {"QueueUrl": url, "MaxNumberOfMessages": 1, "WaitTimeSeconds": 5}
+        (message,) = eventually(lambda: self._sqs.receive_message(**asked).get("Messages", []))
+        self._sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        body: dict[str, Any] = json.loads(message["Body"])
+        return body
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.local_aws import REPOSITORY, LocalAws
+from tests.support.servers.local_aws import REPOSITORY, LocalAws
 
 BUILD = ["buildx", "build", "--provenance=false", "--sbom=false"]
 IMAGE = "type=image,name=registry.invalid/a:b,oci-mediatypes=false,push=true"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.local_aws import LocalAws, start_local_aws
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import LocalAws, start_local_aws
 
 if TYPE_CHECKING:
     from mypy_boto3_codebuild.type_defs import BuildTypeDef, EnvironmentVariableTypeDef
@@ -73,12 +74,14 @@ def start(
     return build["id"]
 
 
+def look(aws: LocalAws, build_id: str) -> "BuildTypeDef":
+    """The build as it is now."""
+    return aws.codebuild.batch_get_builds(ids=[build_id])["builds"][0]
+
+
 def finish(aws: LocalAws, build_id: str) -> "BuildTypeDef":
-    """The build once it has ended. pytest's own time is the limit: a toy build takes milliseconds."""
-    while True:
-        build = aws.codebuild.batch_get_builds(ids=[build_id])["builds"][0]
-        if build["buildComplete"]:
-            return build
+    """The build once it has ended: a toy build takes milliseconds."""
+    return eventually(lambda: look(aws, build_id), lambda build: build["buildComplete"])
 
 
 def output(aws: LocalAws, build: "BuildTypeDef") -> list[str]:
@@ -272,10 +275,7 @@ phases:
   post_build: {commands: [echo never]}
 """
     build_id = start(local_aws, buildspec)
-    while "running" not in output(
-        local_aws, local_aws.codebuild.batch_get_builds(ids=[build_id])["builds"][0]
-    ):
-        pass
+    eventually(lambda: output(local_aws, look(local_aws, build_id)), lambda said: "running" in said)
     local_aws.codebuild.stop_build(id=build_id)
     build = finish(local_aws, build_id)
     assert build["buildStatus"] == "STOPPED"

@@ -14,62 +14,9 @@ from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
 from semif.deployment.endpoint_watch import EndpointLook, EndpointWatch
-from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
-
-
-def create(
-    aws: LocalAws,
-    container: Path,
-    name: str,
-    *,
-    archive: str = MODEL_ARCHIVE,
-    prefix: str | None = None,
-    startup_seconds: int = 60,
-    queue: dict[str, Any] | None = None,
-    **environment: str,
-) -> None:
-    """Create Model (with an archive or a prefix), EndpointConfig (two pools) and Endpoint of one name.
-
-    With `queue`, its AsyncInferenceConfig, the endpoint is asynchronous.
-    """
-    data: Any = {"ModelDataUrl": f"s3://{MODEL_BUCKET}/{archive}"}
-    if prefix is not None:
-        source = {
-            "S3DataType": "S3Prefix",
-            "CompressionType": "None",
-            "S3Uri": f"s3://{MODEL_BUCKET}/{prefix}",
-        }
-        data = {"ModelDataSource": {"S3DataSource": source}}
-    aws.sagemaker.create_model(
-        ModelName=name,
-        ExecutionRoleArn=f"arn:aws:iam::{aws.account}:role/hosting",
-        PrimaryContainer={
-            "Image": f"{aws.account}.dkr.ecr.{aws.region}.amazonaws.com/adapter@sha256:{'0' * 64}",
-            **data,
-            "Environment": {"PYTHONPATH": str(container), **environment},
-        },
-        EnableNetworkIsolation=True,
-    )
-    asynchronous: Any = {"AsyncInferenceConfig": queue} if queue is not None else {}
-    aws.sagemaker.create_endpoint_config(
-        EndpointConfigName=name,
-        **asynchronous,
-        ProductionVariants=[
-            {
-                "VariantName": "primary",
-                "ModelName": name,
-                "InitialInstanceCount": 1,
-                "InstancePools": [
-                    {"InstanceType": "ml.g5.xlarge", "Priority": 2},
-                    {"InstanceType": "ml.g6.xlarge", "Priority": 1},
-                ],
-                "VariantInstanceProvisionTimeoutInSeconds": 300,
-                "ContainerStartupHealthCheckTimeoutInSeconds": startup_seconds,
-            }
-        ],
-    )
-    reply = aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
-    assert reply["EndpointArn"].endswith(f":endpoint/{name}")
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import MODEL_BUCKET, LocalAws
+from tests.support.servers.local_endpoints import create, settled
 
 
 def broken_archive() -> bytes:
@@ -82,14 +29,6 @@ def broken_archive() -> bytes:
     data = bytearray(archive.getvalue())
     data[500_000:500_100] = bytes(100)
     return bytes(data)
-
-
-def settled(aws: LocalAws, name: str) -> tuple[str, str]:
-    """Status and failure reason of an endpoint that is no longer starting."""
-    while True:
-        endpoint = aws.sagemaker.describe_endpoint(EndpointName=name)
-        if endpoint["EndpointStatus"] not in {"Creating", "Updating"}:
-            return endpoint["EndpointStatus"], endpoint.get("FailureReason", "")
 
 
 def invoke(aws: LocalAws, name: str, status: int, body: object) -> dict[str, object]:
@@ -221,8 +160,7 @@ def test_a_container_that_ends_later_fails_the_endpoint_too(local_aws: LocalAws,
         local_aws.sagemaker_runtime.invoke_endpoint(
             EndpointName="ending", Body=b'{"exit": true}', ContentType="application/json"
         )
-    while (found := settled(local_aws, "ending")) == ("InService", ""):
-        pass
+    found = eventually(lambda: settled(local_aws, "ending"), lambda found: found != ("InService", ""))
     assert found[0] == "Failed"
     assert "exit status 3" in found[1]
 
@@ -245,7 +183,7 @@ def test_an_endpoint_that_is_not_ready_in_time_fails(local_aws: LocalAws, contai
     [
         (None, "could not fetch the model data from s3://"),
         (b"<html>not an archive</html>", "not a sound model.tar.gz"),
-        (gzip.compress(b"no tar inside"), "not a sound model.tar.gz"),
+        (gzip.compress(b"no tar inside", mtime=0), "not a sound model.tar.gz"),
         (broken_archive(), "not a sound model.tar.gz"),
     ],
 )

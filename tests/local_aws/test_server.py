@@ -15,8 +15,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.local_aws.test_hosting import create, settled
-from tests.support.local_aws import LocalAws, put_container, start_local_aws
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import LocalAws, put_container, start_local_aws
+from tests.support.servers.local_endpoints import create, settled
 
 SECONDS = 60
 
@@ -34,9 +35,8 @@ def descendants(pid: int) -> set[int]:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Return when there is no such process; a test that hangs here has found one that stayed."""
-    while (fields := _fields(Path(f"/proc/{pid}/stat"))) and fields[0] != "Z":
-        pass
+    """Return when there is no such process, or nobody has yet asked how it ended."""
+    eventually(lambda: _fields(Path(f"/proc/{pid}/stat")), lambda fields: not fields or fields[0] == "Z")
 
 
 def _fields(status: Path) -> list[str]:
@@ -64,8 +64,7 @@ def start_endless_build(aws: LocalAws) -> None:
         serviceRole=f"arn:aws:iam::{aws.account}:role/endless",
     )
     aws.codebuild.start_build(projectName="endless")
-    while len(descendants(aws.process.pid)) < 3:
-        pass
+    eventually(lambda: descendants(aws.process.pid), lambda found: len(found) >= 3)
 
 
 def test_it_tells_where_it_is(local_aws: LocalAws) -> None:

@@ -11,16 +11,12 @@ import pytest
 from aws_cdk import App, CfnResource, Stack
 from botocore.exceptions import ClientError
 
-from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
+from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
+from tests.support.servers.local_stacks import deploy, destroy, reasons, resource, status_when_settled
 
 CDK_SECONDS = 120
 
 Template = dict[str, Any]
-
-
-def resource(kind: str, properties: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    """One entry of a template's Resources."""
-    return {"Type": kind, "Properties": properties, **rest}
 
 
 def artifacts_template() -> Template:
@@ -125,36 +121,6 @@ def endpoint_template(container: Path, name: str, **environment: str) -> Templat
         "Marker": resource("AWS::CDK::Metadata", {}),
     }
     return {"Resources": resources}
-
-
-def deploy(aws: LocalAws, name: str, template: Template) -> None:
-    """Create a stack and wait for it."""
-    aws.cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(template))
-    aws.cloudformation.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
-
-
-def destroy(aws: LocalAws, name: str) -> None:
-    """Delete a stack and wait until it is gone."""
-    aws.cloudformation.delete_stack(StackName=name)
-    aws.cloudformation.get_waiter("stack_delete_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
-
-
-def status_when_settled(aws: LocalAws, name: str) -> str:
-    """The stack's status when nothing is in progress."""
-    while True:
-        status: str = aws.cloudformation.describe_stacks(StackName=name)["Stacks"][0]["StackStatus"]
-        if not status.endswith("_IN_PROGRESS"):
-            return status
-
-
-def reasons(aws: LocalAws, name: str) -> dict[str, str]:
-    """Why which resource failed."""
-    events = aws.cloudformation.describe_stack_events(StackName=name)["StackEvents"]
-    return {
-        event["LogicalResourceId"]: event.get("ResourceStatusReason", "")
-        for event in events
-        if event["ResourceStatus"].endswith("_FAILED")
-    }
 
 
 def test_a_stack_makes_what_it_says_and_deletes_it(local_aws: LocalAws) -> None:

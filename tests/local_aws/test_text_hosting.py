@@ -12,7 +12,8 @@ from semif.client.endpoint_transport import EndpointTransport
 from semif.client.errors import DecisionError
 from semif.models.packaging.build import build_model
 from semif.models.presets import load_preset
-from tests.support.local_aws import LocalAws
+from tests.support.servers.local_aws import LocalAws
+from tests.support.servers.local_endpoints import settled
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/llama-cpp@sha256:" + "0" * 64
 BUCKET = "text-models"
@@ -50,10 +51,7 @@ def create(aws: LocalAws, name: str, container: dict[str, Any]) -> tuple[str, st
         ],
     )
     aws.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
-    told = aws.sagemaker.describe_endpoint(EndpointName=name)
-    while told["EndpointStatus"] == "Creating":
-        told = aws.sagemaker.describe_endpoint(EndpointName=name)
-    return told["EndpointStatus"], told.get("FailureReason", "")
+    return settled(aws, name)
 
 
 @pytest.fixture(scope="module")

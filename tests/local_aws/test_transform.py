@@ -1,14 +1,14 @@
 """Batch Transform on the local AWS: jobs that run a container over lines, and what becomes of bad days."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
+from tests.support.machine.waiting import eventually
+from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
 
 LOG_GROUP = "/aws/sagemaker/TransformJobs"
 FILES = "transform-files"
@@ -60,12 +60,11 @@ def request(model: str, name: str, **changes: Any) -> dict[str, Any]:
 
 def ended(aws: LocalAws, name: str) -> dict[str, Any]:
     """The job, once it is over."""
-    while (job := aws.sagemaker.describe_transform_job(TransformJobName=name))["TransformJobStatus"] in {
-        "InProgress",
-        "Stopping",
-    }:
-        time.sleep(0.05)
-    return dict(job)
+
+    def look() -> dict[str, Any]:
+        return dict(aws.sagemaker.describe_transform_job(TransformJobName=name))
+
+    return eventually(look, lambda job: job["TransformJobStatus"] not in {"InProgress", "Stopping"})
 
 
 def put(aws: LocalAws, name: str, **files: bytes) -> None:

@@ -7,8 +7,8 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.local_aws.test_stacks import deploy, destroy, reasons, resource, status_when_settled
-from tests.support.local_aws import LocalAws
+from tests.support.servers.local_aws import LocalAws
+from tests.support.servers.local_stacks import deploy, destroy, reasons, resource, status_when_settled
 
 TARGET_ID = {"Ref": "Target"}
 

@@ -30,7 +30,7 @@ from semif_adapter.engine.model_files import find_model
 from semif_adapter.forms.systemone.answers import peak, to_response
 from semif_adapter.forms.systemone.questions import to_questions
 from semif_adapter.forms.systemone.types import ChoiceAnswer, NoulAnswer, ScoreAnswer, SystemOneInvocation
-from tests.support.calibrations import TEMPERATURE, calibration, write_calibration
+from tests.support.runs.calibrations import TEMPERATURE, calibration, write_calibration
 
 STATE = "The kettle arrived with a dent."
 ASKED = Question(

@@ -10,6 +10,7 @@ from semif_adapter.contract.errors import AbandonedError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
+from tests.support.machine.waiting import eventually
 
 CONTEXT = 4096
 
@@ -34,8 +35,7 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
     ended: list[Computation] = []
     thread = threading.Thread(target=lambda: ended.extend(until_one_ends(engine)))
     thread.start()
-    while not computation.started:
-        pass
+    eventually(lambda: computation.started, pause_seconds=0)
     engine.scheduler.abandon(computation)
     thread.join(30)
 
@@ -52,9 +52,7 @@ def begin(engine: Engine, state: str) -> Computation:
 
 
 def until_one_ends(engine: Engine) -> list[Computation]:
-    while not (ended := engine.scheduler.advance()):
-        pass
-    return ended
+    return eventually(engine.scheduler.advance, pause_seconds=0)
 
 
 def test_what_is_abandoned_at_rest_is_never_run(

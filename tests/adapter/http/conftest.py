@@ -26,7 +26,7 @@ from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.http.server import listen
 from semif_adapter.llama.context import Pass, Rows
 from semif_adapter.serving.request_queue import RequestQueue
-from tests.support.model_info import model_info
+from tests.support.models.model_info import model_info
 
 INFO = model_info(name="scripted", file="scripted.gguf")
 TURN = 512

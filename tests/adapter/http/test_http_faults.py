@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.machine.waiting import eventually
+
 SECRET = "Orchideenwasser"
 
 Server = Any
@@ -60,8 +62,12 @@ def test_a_full_server_answers_503_at_once_and_says_when_to_come_back(
         first = callers.submit(server.ask, {"decision": decision})
         assert scoring.wait(30)
         second = callers.submit(server.ask, {"decision": decision})
-        while server.queue.admission.requests < 2:
+
+        def both_are_in() -> bool:
             assert server.request("GET", "/ping").status == 200  # a busy engine does not stop the ping
+            return bool(server.queue.admission.requests == 2)
+
+        eventually(both_are_in)
         third = server.ask({"decision": decision})
         go_on.set()
         assert third.status == 503
@@ -106,8 +112,7 @@ def test_a_stopping_server_finishes_what_it_admitted_and_takes_nothing_new(
         running = callers.submit(server.ask, {"decision": decision})
         assert scoring.wait(30)
         server.call_soon(server.queue.lifecycle.drain)
-        while server.request("GET", "/ping").status == 200:
-            pass
+        eventually(lambda: server.request("GET", "/ping").status, lambda status: status != 200)
         reply = server.ask({"decision": decision})
         assert reply.status == 503
         assert reply.json["error"]["code"] == "draining"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from semif_adapter.serving import intake
+from tests.support.machine.waiting import eventually
 
 Server = Any
 StartServer = Callable[..., Server]
@@ -54,8 +55,11 @@ def run_one(server: Server, gate: Gate, callers: ThreadPoolExecutor, decision: D
 
 
 def wait_until(server: Server, condition: Callable[[], bool]) -> None:
-    while not condition():
+    def holds() -> bool:
         assert server.request("GET", "/metrics").status == 200
+        return condition()
+
+    eventually(holds)
 
 
 def asked(server: Server) -> list[str]:
@@ -251,14 +255,12 @@ def test_an_engine_that_stands_still_fails_the_ping_until_it_moves(
 ) -> None:
     server = start_server(scripted(gate), stall_seconds=0.2)
     running = run_one(server, gate, callers, decision)
-    while (reply := server.request("GET", "/ping")).status == 200:
-        pass
+    reply = eventually(lambda: server.request("GET", "/ping"), lambda reply: reply.status != 200)
     assert reply.json["error"]["code"] == "stalled"
     assert server.ask({"decision": decision}).json["error"]["code"] == "stalled"
     gate.open()
     assert running.result().status == 200
-    while server.request("GET", "/ping").status != 200:
-        pass
+    eventually(lambda: server.request("GET", "/ping").status, lambda status: status == 200)
     assert server.ask({"decision": decision}).status == 200
 
 

@@ -11,26 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from semif.project.root import project_root
 from semif_adapter.contract.settings import Settings
 from semif_adapter.http.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
-from tests.adapter.adapter_process import Adapter, Document
-from tests.support import model_info
+from tests.support.machine.waiting import eventually
+from tests.support.servers.adapter_process import Adapter, Document
 
 # An engine that waits: for a line on standard input before it has loaded, and for another before each answer.
 # What the line says happens then: `fault` fails this answer, `dead` the engine, `kill` the process.
 WAITING_ENGINE = """
-import signal, sys
-from semif_adapter.http.server import serve
+import os, signal, sys
 from semif_adapter.contract.settings import Settings
-import importlib.util, os
-
-# By file: another package called `tests` may be installed.
-files = {"tests.support.model_info": os.environ["MODEL_INFO"], "support": os.environ["SUPPORT"]}
-for name, path in files.items():
-    spec = importlib.util.spec_from_file_location(name, path)
-    sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[name])
-support = sys.modules["support"]
+from semif_adapter.http.server import serve
+from tests.adapter.http.conftest import ScriptedEngine
 
 dead = False
 
@@ -50,7 +43,7 @@ def prove():
 
 def load():
     wait()
-    return support.ScriptedEngine(wait, prove=prove)
+    return ScriptedEngine(wait, prove=prove)
 
 status = serve(Settings.from_env({k: v for k, v in os.environ.items() if k.startswith("SEMIF_")}), load)
 sys.stderr.flush()
@@ -70,8 +63,7 @@ def start_waiting(start: Callable[..., Adapter]) -> Callable[..., Adapter]:
     """Start an adapter whose engine is loading, until `go_on`."""
 
     def start_one(**variables: str) -> Adapter:
-        files = {"MODEL_INFO": model_info.__file__, "SUPPORT": str(Path(__file__).with_name("conftest.py"))}
-        adapter = start("-c", WAITING_ENGINE, **files, **variables)
+        adapter = start("-c", WAITING_ENGINE, PYTHONPATH=str(project_root()), **variables)
         adapter.wait_for_line("waiting")
         return adapter
 
@@ -83,12 +75,15 @@ def waiting(start_waiting: Callable[..., Adapter]) -> Adapter:
     return start_waiting()
 
 
+def wait_until_it_serves(adapter: Adapter) -> None:
+    eventually(adapter.ping, lambda status: status == 200)
+
+
 @contextmanager
 def running(adapter: Adapter, decision: Document) -> Iterator["Future[tuple[int, Document]]"]:
     """A request that the engine works on, until `go_on`."""
     adapter.go_on()
-    while adapter.ping() != 200:
-        pass
+    wait_until_it_serves(adapter)
     with ThreadPoolExecutor() as callers:
         request = callers.submit(adapter.ask, {"decision": decision})
         adapter.wait_for_line("waiting")
@@ -119,9 +114,12 @@ def test_it_serves_until_it_is_stopped(
     adapter = start(
         "-m", "semif_adapter", *arguments, SEMIF_GGUF=str(tiny_gguf()), SEMIF_LIBRARY_DIR=str(library_dir)
     )
-    while (status := adapter.ping()) != 200:
-        assert status in {0, 503}
+
+    def ping() -> int:
         assert adapter.process.poll() is None
+        return adapter.ping()
+
+    eventually(ping, lambda status: status not in {0, 503})
     status, reply = adapter.ask({"decision": decision})
     assert status == 200
     assert reply["result"]["model"]["name"] == "tiny-qwen3"
@@ -133,9 +131,13 @@ def test_a_missing_model_ends_the_process_with_one_line(
     start: Callable[..., Adapter], tmp_path: Path
 ) -> None:
     adapter = start("-m", "semif_adapter", "serve", SEMIF_GGUF=str(tmp_path / "no.gguf"))
-    pings = set()
-    while adapter.process.poll() is None:
+    pings: set[int] = set()
+
+    def ended() -> bool:
         pings.add(adapter.ping())
+        return adapter.process.poll() is not None
+
+    eventually(ended)
     status, log = adapter.end()
     assert 1 <= status < 64
     errors = [line for line in log.splitlines() if not line.startswith("{")]
@@ -154,9 +156,13 @@ def test_a_truncated_model_never_gets_ready(
     adapter = start(
         "-m", "semif_adapter", "serve", SEMIF_GGUF=str(broken), SEMIF_LIBRARY_DIR=str(library_dir)
     )
-    pings = set()
-    while adapter.process.poll() is None:
+    pings: set[int] = set()
+
+    def ended() -> bool:
         pings.add(adapter.ping())
+        return adapter.process.poll() is not None
+
+    eventually(ended)
     status, log = adapter.end()
     assert 1 <= status < 64
     assert "cannot start: " in log.splitlines()[-1]
@@ -187,8 +193,7 @@ def test_a_stop_finishes_the_running_decision_and_exits_0(
 ) -> None:
     with running(waiting, decision) as request:
         waiting.process.send_signal(number)
-        while waiting.ping() == 200:
-            pass
+        eventually(waiting.ping, lambda status: status != 200)
         status, reply = waiting.ask({"decision": decision})
         assert (status, reply["error"]["code"]) == (503, "draining")
         assert waiting.process.poll() is None
@@ -210,8 +215,7 @@ def test_a_stop_while_the_model_loads_exits_0(waiting: Adapter) -> None:
 def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
     assert [waiting.ping() for _ in range(10)] == [503] * 10
     waiting.go_on()
-    while waiting.ping() != 200:
-        pass
+    wait_until_it_serves(waiting)
     assert [waiting.ping() for _ in range(100)] == [200] * 100
     assert waiting.ask({})[0] == 400
     waiting.process.send_signal(signal.SIGTERM)
@@ -228,8 +232,7 @@ def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
 def test_a_second_signal_ends_the_process_at_once(waiting: Adapter, decision: Document) -> None:
     with running(waiting, decision) as request:
         waiting.process.send_signal(signal.SIGTERM)
-        while waiting.ping() == 200:
-            pass
+        eventually(waiting.ping, lambda status: status != 200)
         waiting.process.send_signal(signal.SIGTERM)
         status, log = waiting.end()
         assert status == EXIT_UNFINISHED
@@ -255,8 +258,7 @@ def test_what_is_not_answered_within_the_grace_time_is_told_so(
 def test_a_dead_engine_ends_the_process_and_answers_what_waits(waiting: Adapter, decision: Document) -> None:
     with running(waiting, decision) as request, ThreadPoolExecutor() as callers:
         queued = callers.submit(waiting.ask, {"decision": decision | {"id": "queued"}})
-        while "semif_queue_depth 1" not in waiting.metrics():
-            pass
+        eventually(waiting.metrics, lambda text: "semif_queue_depth 1" in text)
         waiting.go_on("dead")
         assert request.result()[0] == 500
         status, reply = queued.result()
@@ -302,8 +304,7 @@ def test_a_request_is_one_json_line_with_its_ids_and_figures(
 ) -> None:
     adapter = start_waiting(SEMIF_METRICS="emf", SEMIF_ENDPOINT_NAME="semif-dev")
     adapter.go_on()
-    while adapter.ping() != 200:
-        pass
+    wait_until_it_serves(adapter)
     adapter.go_on()
     ids = {
         "X-Amzn-SageMaker-Custom-Attributes": "trace=7",
@@ -344,8 +345,7 @@ def test_a_request_is_one_json_line_with_its_ids_and_figures(
 def test_the_log_level_is_a_setting(start_waiting: Callable[..., Adapter], decision: Document) -> None:
     adapter = start_waiting(SEMIF_LOG_LEVEL="ERROR")
     adapter.go_on()
-    while adapter.ping() != 200:
-        pass
+    wait_until_it_serves(adapter)
     assert adapter.ask({})[0] == 400
     adapter.process.send_signal(signal.SIGTERM)
     assert adapter.end() == (0, "")

@@ -11,6 +11,7 @@ from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.transform_parameters import MAX_JOB_PAYLOAD_MB, execution_parameters
 from semif_adapter.engine.engine import Engine
+from tests.support.machine.waiting import eventually
 
 Document = dict[str, Any]
 SPOILED = "~"
@@ -73,8 +74,7 @@ def test_what_may_pass_later_stays_a_503(start_server: Any, decision: Document) 
     server = start_server(batch=True)
     server.call_soon(server.queue.lifecycle.drain)
     line = json.dumps({"decision": decision}).encode()
-    while (reply := send(server, line)).status == 200:
-        pass
+    reply = eventually(lambda: send(server, line), lambda reply: reply.status != 200)
     assert (reply.status, reply.json["error"]["code"], reply.json["retryable"]) == (503, "draining", True)
 
 

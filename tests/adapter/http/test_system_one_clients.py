@@ -1,6 +1,6 @@
 """System One's own clients against `semif serve embedded`: the conformance suite and the official SDK."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ from jevcompat.checks import CASES
 from jevcompat.runner import Report, run
 from typesafe_sdk import Choice, Noul, RetryPolicy, Score, TypeSafeAuthenticationError, TypeSafeClient
 
-from tests.support.serving import serving
+from tests.support.servers.serving import serving
 
 KEY = "a-key-for-tests"
 # Long enough for the SDK to compress it.
@@ -37,8 +37,9 @@ def locked(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 @pytest.fixture(scope="module")
-def open_to_all(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("serve") / "log", **PATIENT) as url:
+def open_to_all(tiny_gguf: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A tiny model: what a key changes does not depend on the weights, and the other run asked real ones."""
+    with serving(tmp_path_factory.mktemp("serve") / "log", model=str(tiny_gguf()), **PATIENT) as url:
         yield url
 
 

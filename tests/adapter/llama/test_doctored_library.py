@@ -15,8 +15,8 @@ import pytest
 
 from bench.llama_builds.fetch import fetch_build, known_builds
 from semif_adapter.__main__ import EXIT_FAILED
-from tests.adapter.adapter_process import Adapter, Document
 from tests.adapter.llama.elf import AARCH64, Elf
+from tests.support.servers.adapter_process import Adapter, Document
 
 pytestmark = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"),

@@ -24,7 +24,7 @@ from semif.lock.lock_file import TEMPLATE_METADATA, Lock, lock_path, write_lock
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.target.account import check_account
 from semif.target.target import Target
-from tests.support.recorded import Recorded, Reply
+from tests.support.servers.recorded import Recorded, Reply
 
 NAME = "demo-batch"
 WORK = "0123456789ab"

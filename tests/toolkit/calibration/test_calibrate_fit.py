@@ -21,8 +21,8 @@ from semif.evaluation.runs.run_file import Record
 from semif.models.presets import load_preset
 from semif_adapter.archive.calibration import load_calibration
 from semif_adapter.contract.probabilities import softmax
-from tests.support.calibration_runs import MODEL, PROMPT, drawn, labelled
-from tests.support.synthetic_runs import header, unanswered, write_run
+from tests.support.runs.calibration_runs import MODEL, PROMPT, drawn, labelled
+from tests.support.runs.synthetic_runs import header, unanswered, write_run
 
 OTHER = MODEL.model_copy(update={"sha256": "b" * 64})
 

@@ -26,9 +26,9 @@ from semif.errors import SemifError
 from semif.evaluation.report.measures import share
 from semif.evaluation.runs.run_file import Pins
 from semif.policy import load_policy
-from tests.support.calibration_runs import MODEL, drawn, labelled
-from tests.support.calibrations import calibration, write_calibration
-from tests.support.synthetic_runs import header, record, unanswered, write_run
+from tests.support.runs.calibration_runs import MODEL, drawn, labelled
+from tests.support.runs.calibrations import calibration, write_calibration
+from tests.support.runs.synthetic_runs import header, record, unanswered, write_run
 
 TEN = [JudgedAnswer(probability, right, str(probability)) for probability, right in [
     (0.98, True), (0.93, True), (0.90, True), (0.85, False), (0.80, True),

@@ -12,7 +12,7 @@ from semif.cli.answer_bars import BAR_CELLS, bar, show_answer
 from semif.client.errors import UnknownReplyError
 from semif.client.reply import WireAnswer
 from semif_adapter.contract.wire import AppliedCalibration, DecisionResponse
-from tests.support.calibration_runs import labelled
+from tests.support.runs.calibration_runs import labelled
 
 shares = st.floats(0, 1)
 

@@ -20,7 +20,7 @@ from semif import DecisionClient, DecisionResult, Question
 from semif.client.errors import RequestRefusedError, UnknownReplyError
 from semif.client.results import best_option
 from semif_adapter.contract.wire import MAX_DECISIONS
-from tests.support.sagemaker_stand_in import Reply, StandIn
+from tests.support.servers.sagemaker_stand_in import Reply, StandIn
 
 STATE = "My card was charged twice for the same order."
 QUESTION = "Which team should handle this?"

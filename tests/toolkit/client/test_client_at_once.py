@@ -13,8 +13,8 @@ import pytest
 from semif import AsyncDecisionClient, DecisionClient, Question, Retry
 from semif.client.errors import ClosedClientError, OverloadedError, RequestRefusedError
 from semif.client.retry import Attempt
-from tests.support.fake_clock import FakeClock
-from tests.support.sagemaker_stand_in import Reply, StandIn, adapter_error, model_error
+from tests.support.machine.fake_clock import FakeClock
+from tests.support.servers.sagemaker_stand_in import Reply, StandIn, adapter_error, model_error
 
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient

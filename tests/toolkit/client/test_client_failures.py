@@ -29,9 +29,9 @@ from semif.client.errors import (
 from semif.client.retry import Attempt
 from semif.errors import SemifError
 from semif_adapter.contract.wire import MAX_BODY_BYTES, DecisionResponse
-from tests.support.fake_clock import FakeClock
-from tests.support.policies import answer
-from tests.support.sagemaker_stand_in import (
+from tests.support.machine.fake_clock import FakeClock
+from tests.support.runs.policies import answer
+from tests.support.servers.sagemaker_stand_in import (
     CUT_OFF,
     HANG_UP,
     Reply,
@@ -40,7 +40,7 @@ from tests.support.sagemaker_stand_in import (
     model_error,
     service_error,
 )
-from tests.support.serving import free_port
+from tests.support.servers.serving import free_port
 
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient

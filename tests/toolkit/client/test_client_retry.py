@@ -8,7 +8,7 @@ from semif import Retry
 from semif.client.errors import DecisionError, OverloadedError
 from semif.client.retry import Attempt, Attempts, Clock
 from semif.errors import SemifError
-from tests.support.fake_clock import FakeClock
+from tests.support.machine.fake_clock import FakeClock
 
 
 def waits_until_the_end(retry: Retry, clock: FakeClock, hints: list[float | None]) -> list[float]:

@@ -8,7 +8,7 @@ import pytest
 
 from semif.project.root import project_root
 
-TYPED = Path(__file__).parents[2] / "support" / "typed_client.py"
+TYPED = Path(__file__).with_name("typed_client.py")
 CHECKERS = {
     "mypy": [sys.executable, "-m", "mypy"],
     "pyright": [str(project_root() / "node_modules" / ".bin" / "pyright"), "--pythonpath", sys.executable],

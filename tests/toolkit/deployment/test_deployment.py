@@ -22,7 +22,7 @@ from semif.errors import ProblemsError, SemifError
 from semif.lock.lock_file import TEMPLATE_METADATA, Lock, lock_path, read_lock, write_lock
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.target.target import Target
-from tests.support.recorded import Recorded, Reply
+from tests.support.servers.recorded import Recorded, Reply
 
 EXAMPLE = json.loads((Path(__file__).parents[2] / "infra" / "locks" / "demo.json").read_bytes())
 ARN = "arn:aws:sagemaker:eu-central-1:111122223333:endpoint/semif-demo"

@@ -3,7 +3,7 @@
 import pytest
 
 from semif.deployment.endpoint_watch import EndpointWatch
-from tests.support.recorded import Recorded, Reply
+from tests.support.servers.recorded import Recorded, Reply
 
 NEVER = 3600.0
 """Seconds between two looks: longer than any test here."""

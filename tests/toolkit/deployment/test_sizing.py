@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from semif.cli import main
 from semif.deployment.capacity import MAX_BUSY, RequestLoad, size
 from semif.errors import SemifError
-from tests.support.running import running
+from tests.support.servers.running import running
 
 
 def test_the_wait_is_that_of_a_queue_with_random_arrivals_and_equal_requests() -> None:

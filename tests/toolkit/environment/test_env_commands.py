@@ -1,7 +1,6 @@
 """`semif env`: checks and shows environment files with no account, no network and no lock."""
 
 import json
-import runpy
 import shutil
 import socket
 from pathlib import Path
@@ -12,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from semif.cli import main
 from semif.environment.environment import environment_names
+from tests.infra.matrix import environment_file
 
 ROOT = Path(__file__).resolve().parents[3]
-MATRIX = runpy.run_path(str(ROOT / "tests" / "infra" / "matrix.py"))
 WRONG = """kind = "decision"
 removal = "destroy"
 colour = "red"
@@ -52,7 +51,7 @@ def write(project: Path, name: str, text: str) -> None:
 
 
 def case(path: str, network: str = "none", *, encrypted: bool = False) -> str:
-    text: str = MATRIX["environment_file"](
+    return environment_file(
         {
             "path": path,
             "network": network,
@@ -64,7 +63,6 @@ def case(path: str, network: str = "none", *, encrypted: bool = False) -> str:
             "uncompressed": False,
         }
     )
-    return text
 
 
 def semif(*arguments: str) -> Result:

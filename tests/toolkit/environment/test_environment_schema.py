@@ -1,8 +1,6 @@
 """The JSON Schema of environment files: fresh, true for the shipped files, and strict."""
 
-import runpy
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -12,8 +10,8 @@ from semif.environment.environment import Environment, environments_folder
 from semif.environment.problems import FIXED_SETTINGS
 from semif.environment.schema import SCHEMA_FILE, environment_schema, schema_text
 from semif_adapter.contract.settings import Settings
+from tests.infra.matrix import cases, environment_file
 
-CASES = runpy.run_path(str(Path(__file__).parents[2] / "infra" / "matrix.py"))
 VALIDATOR = jsonschema.Draft7Validator(environment_schema())
 MINIMAL: dict[str, Any] = {
     "kind": "decision",
@@ -38,9 +36,9 @@ def test_every_shipped_file_names_the_schema_and_keeps_to_it() -> None:
         VALIDATOR.validate(tomllib.loads(lines))
 
 
-@pytest.mark.parametrize("name", CASES["cases"]())
+@pytest.mark.parametrize("name", cases())
 def test_every_case_of_the_matrix_keeps_to_it(name: str) -> None:
-    VALIDATOR.validate(tomllib.loads(CASES["environment_file"](CASES["cases"]()[name])))
+    VALIDATOR.validate(tomllib.loads(environment_file(cases()[name])))
 
 
 def test_every_key_is_described_for_the_editor() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from semif.errors import SemifError
 from semif.evaluation.runs.run_file import read_run
-from tests.support.synthetic_runs import answers, record, write_run
+from tests.support.runs.synthetic_runs import answers, record, write_run
 
 BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "empty": (lambda text: "", "line 1: "),

@@ -4,7 +4,6 @@ import json
 import random
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,9 +27,10 @@ from semif.evaluation.asking.forms.system_one import SystemOneForm
 from semif.evaluation.runs.labelled_tasks import read_task_sets
 from semif.evaluation.runs.run_file import Asking, Record, TargetName, read_run
 from semif.project.root import project_root
-from tests.support.running import running
-from tests.support.serving import SEMIF
-from tests.support.small_disk import small_disk
+from tests.support.machine.small_disk import small_disk
+from tests.support.machine.waiting import eventually
+from tests.support.servers.running import running
+from tests.support.servers.serving import SEMIF
 
 LABELLED = project_root() / "examples" / "labelled.jsonl"
 
@@ -184,8 +184,8 @@ def test_a_run_that_is_stopped_goes_on_and_asks_each_task_once(
         arguments = ["--url", server.url, "--as", "system-one", str(tasks), "-o", str(output)]
         process = subprocess.Popen([*SEMIF, "evaluate", "run", *arguments], stderr=subprocess.PIPE, text=True)
         assert third_is_here.wait(60)
-        while len(read_run(output).records) < 2:  # the second is written while the third is sent
-            time.sleep(0.01)
+        # The second is written while the third is sent.
+        eventually(lambda: read_run(output).records, lambda records: len(records) >= 2)
         process.send_signal(how)
         _, said = process.communicate(timeout=60)
         never.set()

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from semif.cli import main
 from semif.evaluation.runs.run_file import Asking, Record, TaskFile
-from tests.support.synthetic_runs import answers, header, record, unanswered, write_run
+from tests.support.runs.synthetic_runs import answers, header, record, unanswered, write_run
 
 
 def compare(*arguments: str | Path) -> tuple[int, str, str]:

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 from semif.cli import main
 from semif.evaluation.runs.run_file import Pins, TargetName
-from tests.support.browser import looking
-from tests.support.synthetic_runs import answers, header, record, unanswered, write_run
+from tests.support.pages.browser import looking
+from tests.support.runs.synthetic_runs import answers, header, record, unanswered, write_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

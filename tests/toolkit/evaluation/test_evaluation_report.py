@@ -18,7 +18,7 @@ from semif.evaluation.report.cells import MAX_TEXT, ForeignText
 from semif.evaluation.report.summary import Summary, summarise
 from semif.evaluation.report.table import ReportTable, markdown
 from semif.evaluation.runs.run_file import Asking, Record
-from tests.support.synthetic_runs import answers, header, record, unanswered, write_run
+from tests.support.runs.synthetic_runs import answers, header, record, unanswered, write_run
 
 WORKED = [
     record("right"),

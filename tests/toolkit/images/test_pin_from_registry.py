@@ -18,8 +18,8 @@ from semif.errors import SemifError
 from semif.images.base_images import base_image
 from semif.images.pin_from_registry import find_regional_pin
 from semif.project.root import PROJECT_VARIABLE
-from tests.support.oci_registry import CONFIG, DOCKER, IMAGE, INDEX, OciRegistry, digest_of
-from tests.support.running import running
+from tests.support.servers.oci_registry import CONFIG, DOCKER, IMAGE, INDEX, OciRegistry, digest_of
+from tests.support.servers.running import running
 
 OLD = f"sha256:{'a' * 64}"
 TAG = "/v2/dlc/llama/manifests/v1"

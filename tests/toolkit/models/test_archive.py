@@ -14,7 +14,7 @@ from semif.models.gguf_header import NotAModelError
 from semif.models.packaging.archive import ARCHIVE_FILE, USTAR_LIMIT, tar_header, write_archive
 from semif.models.packaging.build import build_model
 from semif.models.sources.verify import MismatchError
-from tests.support.small_models import files_below, preset_of
+from tests.support.models.small_models import files_below, preset_of
 
 Make = Callable[..., Path]
 

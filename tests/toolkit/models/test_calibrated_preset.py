@@ -23,9 +23,9 @@ from semif_adapter.archive.prompt_version import prompt_version
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout
 from semif_adapter.engine.model_files import find_calibration, find_model
-from tests.support.calibrations import calibration, write_calibration
-from tests.support.serving import free_port
-from tests.support.small_models import files_below, pin_of
+from tests.support.models.small_models import files_below, pin_of
+from tests.support.runs.calibrations import calibration, write_calibration
+from tests.support.servers.serving import free_port
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from semif.cli import COMMANDS, main
-from tests.support.small_disk import small_disk
-from tests.support.small_models import pin_of
+from tests.support.machine.small_disk import small_disk
+from tests.support.models.small_models import pin_of
 
 Make = Callable[..., Path]
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from semif.cli import main
 from semif.models.presets import Preset, load_preset
 from semif.project.root import PROJECT_VARIABLE
-from tests.support.calibrations import calibration, write_calibration
-from tests.support.running import running
+from tests.support.runs.calibrations import calibration, write_calibration
+from tests.support.servers.running import running
 
 COMMIT, LATER = "4" * 40, "5" * 40
 SHA256 = "a" * 64

@@ -15,7 +15,7 @@ from semif.errors import SemifError
 from semif.models.packaging.build import build_model
 from semif.models.packaging.hashed_file import HashedFile
 from semif.models.packaging.publish import TRANSFER, find_published, publish
-from tests.support.small_models import files_below, preset_of
+from tests.support.models.small_models import files_below, preset_of
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -16,9 +16,9 @@ from semif.models.model_pin import ModelPin
 from semif.models.sources import fetch, huggingface
 from semif.models.sources.verify import MismatchError
 from semif.progress import silent
-from tests.support.running import running
-from tests.support.small_disk import small_disk
-from tests.support.small_models import files_below, pin_of
+from tests.support.machine.small_disk import small_disk
+from tests.support.models.small_models import files_below, pin_of
+from tests.support.servers.running import running
 
 DATA = bytes(range(256)) * 12_000
 """3 MB: several blocks."""

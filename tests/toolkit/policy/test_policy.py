@@ -20,7 +20,7 @@ from semif.policy import (
     write_policy,
 )
 from semif.policy.conditions import Unjudged
-from tests.support.policies import OPTIONS, answer, policy
+from tests.support.runs.policies import OPTIONS, answer, policy
 
 STATE = {
     "amount": 12.5,

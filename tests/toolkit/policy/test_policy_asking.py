@@ -18,9 +18,9 @@ from semif.errors import SemifError
 from semif.policy import Condition, Fallback, Outcome, Rule, load_policy
 from semif.project.root import project_root
 from semif_adapter.contract.wire import DecisionResponse
-from tests.support.fake_clock import FakeClock
-from tests.support.policies import OPTIONS, answer, policy
-from tests.support.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
+from tests.support.machine.fake_clock import FakeClock
+from tests.support.runs.policies import OPTIONS, answer, policy
+from tests.support.servers.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
 
 EXAMPLES = project_root() / "examples"
 STATE = {"amount": 5}

@@ -17,7 +17,7 @@ from semif.policy import PERSON, Condition, Policy, load_policy, write_policy
 from semif.policy.conditions import Unjudged
 from semif.policy.reach import contradiction, covers, implies
 from semif.policy.rules import judge_all
-from tests.support.policies import OPTIONS, answer, answers, conditions, policies, states, values
+from tests.support.runs.policies import OPTIONS, answer, answers, conditions, policies, states, values
 
 given_answers = st.lists(answers(), min_size=1, max_size=3)
 

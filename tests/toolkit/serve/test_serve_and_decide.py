@@ -16,8 +16,8 @@ from semif.client.retry import Clock
 from semif.progress import silent
 from semif.project.root import project_root
 from semif.serve.local_adapter import adapter_environment
-from tests.support.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
-from tests.support.serving import SEMIF, free_port
+from tests.support.servers.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
+from tests.support.servers.serving import SEMIF, free_port
 
 SYSTEM_ONE = project_root() / "examples" / "systemone.json"
 REQUESTS = set((project_root() / "examples").glob("*.json"))

@@ -16,8 +16,8 @@ import urllib3
 from click.testing import CliRunner
 
 from semif.cli import main
-from tests.support.browser import looking
-from tests.support.serving import free_port, start
+from tests.support.pages.browser import looking
+from tests.support.servers.serving import free_port, start
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -67,8 +67,9 @@ def test_a_failed_start_shows_its_log(root: Path) -> None:
 
 def test_tied_to_a_command_it_ends_with_it_even_when_that_is_killed(root: Path) -> None:
     script = (
-        "import pathlib, sys; from semif import local;"
-        "local.ensure_server(pathlib.Path(sys.argv[1]), region=None, tied=True); print('up', flush=True);"
+        "import pathlib, sys; from semif.target import local_server;"
+        "local_server.ensure_server(pathlib.Path(sys.argv[1]), region=None, tied=True);"
+        "print('up', flush=True);"
         "sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sagemaker import SageMakerClient
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 MODEL_BUCKET = "hosted-models"
 MODEL_ARCHIVE = "sound/model.tar.gz"
 
@@ -91,10 +91,8 @@ class LocalAws:
     @property
     def environment(self) -> dict[str, str]:
         """A whole environment for a program that shall reach this AWS and no other."""
-        inherited = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        folders = [str(Path(sys.executable).parent), str(REPOSITORY / "node_modules" / ".bin")]
+        inherited = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         return inherited | {
-            "PATH": os.pathsep.join([*folders, inherited.get("PATH", os.defpath)]),
             "HOME": str(self.state),
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ACCESS_KEY_ID": "local",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import looking
+from tests.support.pages.browser import looking
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

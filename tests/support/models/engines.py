@@ -1,4 +1,4 @@
-"""Tiny models, and engines on them: real libllama in milliseconds."""
+"""Fixtures: tiny models, and engines on them: real libllama in milliseconds."""
 
 import importlib.util
 from collections.abc import Callable, Iterator

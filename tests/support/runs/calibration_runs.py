@@ -9,8 +9,8 @@ import numpy as np
 from semif.evaluation.runs.run_file import Record
 from semif_adapter.contract.probabilities import softmax
 from semif_adapter.contract.wire import DecisionResponse, ModelInfo, Result, ResultTiming
-from tests.support.model_info import model_info
-from tests.support.synthetic_runs import record
+from tests.support.models.model_info import model_info
+from tests.support.runs.synthetic_runs import record
 
 MODEL = model_info(name="synthetic", sha256="a" * 64)
 PROMPT = "chat-text-schema-first-2"

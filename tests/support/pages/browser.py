@@ -3,11 +3,13 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 HERE = {"127.0.0.1", "localhost"}
@@ -18,12 +20,14 @@ A_FAILED_REPLY = "Failed to load resource: "
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium() -> "Iterator[Browser]":
     """A headless browser. The test is skipped where there is none.
 
     Playwright's loop counts as running in this thread until the end, so that `asyncio.run` is refused here:
     keep it for no longer than a module.
     """
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - few tests look at a page
+
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         pytest.skip("there is no Chromium here; `make system-deps` installs it")
@@ -36,7 +40,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def looking(browser: Browser, *, failures: bool = False, **context: Any) -> Iterator[Page]:
+def looking(browser: "Browser", *, failures: bool = False, **context: Any) -> "Iterator[Page]":
     """An empty page in a context of its own (`viewport`, `color_scheme`, `permissions` ...: Playwright's).
 
     At the end: no error on its console and no request to another machine. With `failures` the page may have
@@ -44,11 +48,11 @@ def looking(browser: Browser, *, failures: bool = False, **context: Any) -> Iter
     """
     troubles: list[str] = []
 
-    def on_console(message: ConsoleMessage) -> None:
+    def on_console(message: "ConsoleMessage") -> None:
         if message.type == "error" and not (failures and message.text.startswith(A_FAILED_REPLY)):
             troubles.append(message.text)
 
-    def on_request(request: Request) -> None:
+    def on_request(request: "Request") -> None:
         address = urlsplit(request.url)
         if address.scheme in {"http", "https", "ws", "wss"} and address.hostname not in HERE:
             troubles.append(f"asked {request.url}")
@@ -64,3 +68,10 @@ def looking(browser: Browser, *, failures: bool = False, **context: Any) -> Iter
     finally:
         opened.close()
     assert not troubles, troubles
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """A headless Chromium, for `looking`; tests are skipped where there is none."""
+    with chromium() as opened:
+        yield opened

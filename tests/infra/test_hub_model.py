@@ -119,8 +119,9 @@ def test_what_makes_no_sense_for_it_is_told(tmp_path: Path, monkeypatch: pytest.
     text = FILE.format(kind="text", model=HUB, endpoint=OPEN)
     (tmp_path / "environments" / "hub.toml").write_text(text)
     monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
+    app = App(context={"env": "hub", "stage": "artifacts"}, outdir=str(tmp_path / "cdk.out"))
     with pytest.raises(SemifError, match="hub builds nothing, so it has no artifacts"):
-        compose(App(context={"env": "hub", "stage": "artifacts"}))
+        compose(app)
     result = CliRunner().invoke(main, ["deploy", "hub", "--local"])
     assert result.exit_code == 1
     assert "which the AWS on this machine does not do" in " ".join(result.stderr.split())
@@ -131,11 +132,11 @@ def test_what_makes_no_sense_for_it_is_told(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     "given", [{}, {"model_bucket_name": "b", "model_key": "k", "network_isolation": False}]
 )
-def test_the_construct_takes_data_or_a_network(given: dict[str, Any]) -> None:
+def test_the_construct_takes_data_or_a_network(stack: Stack, given: dict[str, Any]) -> None:
     image = ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{'b' * 64}")
     with pytest.raises(SemifError, match="a container has either model data"):
         ServedModel(
-            Stack(App(analytics_reporting=False), "Test"),
+            stack,
             "Model",
             endpoint_name="semif-test",
             environment={},

@@ -6,11 +6,19 @@ SageMaker does, in ModelError.
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
 
+import pytest
 import urllib3
+
+from semif.aws.clients import Aws
+from tests.support.servers.running import running
+
+if TYPE_CHECKING:
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
 
 @dataclass(frozen=True)
@@ -124,3 +132,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+@pytest.fixture(scope="session")
+def stand_in_server() -> Iterator[StandIn]:
+    with running(StandIn()) as server:
+        yield server
+
+
+@pytest.fixture
+def stand_in(stand_in_server: StandIn) -> StandIn:
+    """SageMaker's runtime, or an adapter, that fails as it is told; nothing told yet."""
+    stand_in_server.reset()
+    return stand_in_server
+
+
+@pytest.fixture(scope="session")
+def runtime(stand_in_server: StandIn) -> "SageMakerRuntimeClient":
+    """botocore's client of the stand-in, made once: that takes a second."""
+    return Aws(region="us-east-1", endpoint_url=stand_in_server.url).sagemaker_runtime

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from semif.client.results import DecisionResult, best_option
 from semif.policy import PERSON, Condition, Fallback, Policy, Rule, Veto
 from semif_adapter.contract.wire import AppliedCalibration, Result, ResultTiming
-from tests.support.model_info import model_info
+from tests.support.models.model_info import model_info
 
 OPTIONS = ("approve", "reject", "ask")
 FIELDS = ("amount", "order.amount", "tags", "order.items.0", "text")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.support.serving import free_port
+from tests.support.servers.serving import free_port
 
 Document = dict[str, Any]
 
