@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,19 @@ def url(adapter_url: str) -> str:
 @pytest.fixture
 def page(browser: "Browser", url: str) -> "Iterator[Page]":
     """The page with its first answer."""
+    with answered(browser, url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def embedded_page(browser: "Browser", embedded_url: str) -> "Iterator[Page]":
+    """The same in front of the embedded model."""
+    with answered(browser, embedded_url) as opened:
+        yield opened
+
+
+@contextmanager
+def answered(browser: "Browser", url: str) -> "Iterator[Page]":
     with looking(browser, permissions=["clipboard-read", "clipboard-write"]) as opened:
         opened.goto(url)
         settle(opened)
@@ -85,7 +99,10 @@ def shown(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def test_the_bars_are_the_adapters_answer_and_move_with_the_words(page: "Page", url: str) -> None:
+def test_the_bars_are_the_adapters_answer_and_move_with_the_words(
+    embedded_page: "Page", embedded_url: str
+) -> None:
+    page, url = embedded_page, embedded_url
     before = bars(page)
     assert before == shown(asked(url, written(page)))
     assert page.get_by_role("status").inner_text().startswith("billing, ")
@@ -272,11 +289,11 @@ def test_a_refusal_is_told_in_the_adapters_words_at_its_field(browser: "Browser"
 
 
 def test_letters_a_full_server_and_a_dead_one(
-    browser: "Browser", embedded_gguf: Path, tmp_path: Path
+    browser: "Browser", tiny_gguf: Callable[..., Path], tmp_path: Path
 ) -> None:
     port, log = free_port(), tmp_path / "log"
     variables = {"SEMIF_READOUT": "letters", "SEMIF_MAX_IN_FLIGHT": "1", "SEMIF_BODY_SECONDS": "60"}
-    server = start(port, log, "--ui", **variables)
+    server = start(port, log, "--ui", model=str(tiny_gguf()), **variables)
     try:
         with looking(browser, failures=True) as page:
             page.goto(f"http://localhost:{port}")
@@ -304,7 +321,7 @@ def test_letters_a_full_server_and_a_dead_one(
             server.wait(60)
             page.get_by_label("Question").fill("Who takes care of this?")
             alert.get_by_text("the adapter does not answer").wait_for()
-            server = start(port, log, "--ui", **variables)
+            server = start(port, log, "--ui", model=str(tiny_gguf()), **variables)
             settle(page)
             assert alert.count() == 0
     finally:
