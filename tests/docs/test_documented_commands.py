@@ -35,8 +35,8 @@ ELSEWHERE = {
 
 
 @pytest.fixture
-def url(adapter_url: str) -> str:
-    return adapter_url
+def url(embedded_url: str) -> str:
+    return embedded_url
 
 
 @pytest.fixture

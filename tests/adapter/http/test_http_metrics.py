@@ -50,7 +50,7 @@ def test_requests_are_counted_by_whose_fault_they_are(
 def test_a_refusal_for_lack_of_time_is_counted_as_overload(
     start_server: StartServer, scripted: Any, decision: Document
 ) -> None:
-    server = start_server(scripted(tokens=1_000_000))
+    server = start_server(scripted(tokens=80_000))
     assert server.ask({"decision": decision}).status == 503
     told = figures(server)
     assert told["semif_overloads_total"] == 1

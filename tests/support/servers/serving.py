@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,11 +78,26 @@ def is_ready(port: int) -> bool:
 
 
 @pytest.fixture(scope="session")
-def adapter_url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The embedded model, served as a person would, with the page."""
-    log = tmp_path_factory.mktemp("serve") / "log"
+def adapter_url(tiny_gguf: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An adapter as a person would serve it, with the page, on a tiny model: for all but what weights say."""
+    with with_page(
+        tmp_path_factory.mktemp("serve") / "log", str(tiny_gguf()), SEMIF_READOUT="text"
+    ) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def embedded_url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same on the embedded model, as the pages of the documentation have it."""
+    with with_page(tmp_path_factory.mktemp("serve") / "log", "embedded") as served:
+        yield served
+
+
+@contextmanager
+def with_page(log: Path, model: str, **variables: str) -> Iterator[str]:
+    """`serving` with the page; what it tells whoever starts it is checked."""
     # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
-    with serving(log, "--ui", SEMIF_PROJECT=str(project_root())) as served:
+    with serving(log, "--ui", model=model, SEMIF_PROJECT=str(project_root()), **variables) as served:
         yield served
     told = log.read_text()
     assert f"semif decide --url {served}" in told

@@ -15,8 +15,10 @@ GROUPS = (
     ("tests/local_aws/", "tests/e2e/test_batch.py", "tests/e2e/test_submit.py"),
     ("tests/e2e/test_text_chain.py",),
     # The served embedded model.
-    ("tests/docs/", "tests/toolkit/calibration/", "tests/toolkit/evaluation/", "tests/toolkit/serve/"),
-    ("tests/toolkit/client/", "tests/toolkit/policy/"),
+    (
+        *("tests/toolkit/serve/", "tests/docs/"),
+        *("tests/toolkit/calibration/test_calibrate_fit.py", "tests/toolkit/evaluation/test_evaluate.py"),
+    ),
     # Templates of every environment and of the matrix.
     ("tests/infra/",),
 )

@@ -243,7 +243,7 @@ ANIMALS = {
 """Short tasks with one schema: what matters here is not what the model makes of them."""
 
 
-def test_what_an_adapter_answers_is_fitted(adapter_url: str, tmp_path: Path) -> None:
+def test_what_an_adapter_answers_is_fitted(embedded_url: str, tmp_path: Path) -> None:
     """The whole way on real weights: labelled tasks, a run, a calibration of the model that answered."""
     tasks, run, file = tmp_path / "tasks.jsonl", tmp_path / "run.jsonl", tmp_path / "c.json"
     asked = {"question": "Which animal is it?", "options": [{"id": animal} for animal in ANIMALS]}
@@ -253,7 +253,7 @@ def test_what_an_adapter_answers_is_fitted(adapter_url: str, tmp_path: Path) -> 
         for does in all_it_does.split(", ")
     ]
     tasks.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = ["evaluate", "run", "--url", adapter_url, str(tasks), "-o", str(run)]
+    arguments = ["evaluate", "run", "--url", embedded_url, str(tasks), "-o", str(run)]
     answered = CliRunner().invoke(main, arguments)
     assert answered.exit_code == 0, answered.output
 

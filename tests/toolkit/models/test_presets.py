@@ -94,7 +94,8 @@ def test_rules_between_keys_are_told_with_their_table(
     ("data", "reason"),
     [
         (b"description = ", "is not TOML"),
-        (b"\xff\xfe", "is not UTF-8"),
+        (b"\xff\xfe", "is in UTF-16"),
+        (b"\xff", "is not UTF-8"),
         (b"#" * 1_100_000, "longer than 1,048,576 bytes"),
         (b"name = 'two'\n" + FILE.encode(), "name must not be set in the file"),
     ],

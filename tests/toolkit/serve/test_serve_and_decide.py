@@ -25,8 +25,8 @@ EXAMPLES = sorted(path for path in REQUESTS - {SYSTEM_ONE} if not path.name.ends
 
 
 @pytest.fixture
-def url(adapter_url: str) -> str:
-    return adapter_url
+def url(embedded_url: str) -> str:
+    return embedded_url
 
 
 def decide(*arguments: str, text: str | None = None) -> tuple[int, str, str]:

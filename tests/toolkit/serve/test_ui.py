@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,19 @@ def url(adapter_url: str) -> str:
 @pytest.fixture
 def page(browser: "Browser", url: str) -> "Iterator[Page]":
     """The page with its first answer."""
+    with answered(browser, url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def embedded_page(browser: "Browser", embedded_url: str) -> "Iterator[Page]":
+    """The same in front of the embedded model."""
+    with answered(browser, embedded_url) as opened:
+        yield opened
+
+
+@contextmanager
+def answered(browser: "Browser", url: str) -> "Iterator[Page]":
     with looking(browser, permissions=["clipboard-read", "clipboard-write"]) as opened:
         opened.goto(url)
         settle(opened)
@@ -85,7 +99,10 @@ def shown(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def test_the_bars_are_the_adapters_answer_and_move_with_the_words(page: "Page", url: str) -> None:
+def test_the_bars_are_the_adapters_answer_and_move_with_the_words(
+    embedded_page: "Page", embedded_url: str
+) -> None:
+    page, url = embedded_page, embedded_url
     before = bars(page)
     assert before == shown(asked(url, written(page)))
     assert page.get_by_role("status").inner_text().startswith("billing, ")
