@@ -3,6 +3,8 @@
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = (
+    "tests.support.session.programs",
+    "tests.support.session.leftovers",
     "tests.support.environments",
     "tests.support.models.engines",
     "tests.support.models.gguf_files",
@@ -10,8 +12,6 @@ pytest_plugins = (
     "tests.support.servers.local_aws",
     "tests.support.servers.sagemaker_stand_in",
     "tests.support.servers.serving",
-    "tests.support.session.leftovers",
-    "tests.support.session.programs",
     "tests.support.session.workers",
 )
 

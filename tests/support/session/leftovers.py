@@ -14,13 +14,11 @@ UNTIL_THE_END = ("jsii-kernel-*", "tmp????????")
 """Of jsii's runtime, which runs as long as this process and removes them then."""
 
 
-def pytest_configure() -> None:
-    """Before anything is started, jsii's runtime above all: a program keeps what it was started with."""
-    # pytest's own folders, which it keeps for a look at what failed, stay where they are.
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-    folder = tempfile.mkdtemp(prefix="semif-tests-")
-    os.environ["TMPDIR"] = tempfile.tempdir = folder
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+# Here and not in a hook: the import of the CDK in a conftest file starts a program that keeps the folder it finds.
+# pytest's own folders, which it keeps for a look at what failed, stay where they are.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="semif-tests-")
+atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

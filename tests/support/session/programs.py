@@ -6,8 +6,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 
-
-def pytest_configure() -> None:
-    """Before anything is imported: jsii starts the first `node` of PATH when the CDK is."""
-    folders = [Path(sys.executable).parent, ROOT / "node_modules" / ".bin"]
-    os.environ["PATH"] = os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)])
+# Here and not in a hook: pytest imports the folders' conftest files before it calls any, and the import of the CDK
+# starts the first `node` of PATH.
+os.environ["PATH"] = os.pathsep.join(
+    map(
+        str, (Path(sys.executable).parent, ROOT / "node_modules" / ".bin", os.environ.get("PATH", os.defpath))
+    )
+)
