@@ -14,7 +14,7 @@ UNTIL_THE_END = ("jsii-kernel-*", "tmp????????")
 """Of jsii's runtime, which runs as long as this process and removes them then."""
 
 
-# Here and not in a hook: the import of the CDK in a conftest file starts a program that keeps the folder it finds.
+# Here and not in a hook: a conftest file imports the CDK, which starts a program that keeps this folder.
 # pytest's own folders, which it keeps for a look at what failed, stay where they are.
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
 os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="semif-tests-")

@@ -4,12 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+FOLDERS = (Path(sys.executable).parent, Path(__file__).resolve().parents[3] / "node_modules" / ".bin")
 
-# Here and not in a hook: pytest imports the folders' conftest files before it calls any, and the import of the CDK
-# starts the first `node` of PATH.
-os.environ["PATH"] = os.pathsep.join(
-    map(
-        str, (Path(sys.executable).parent, ROOT / "node_modules" / ".bin", os.environ.get("PATH", os.defpath))
-    )
-)
+# Here and not in a hook: a conftest file imports the CDK, which starts the first `node` of PATH.
+os.environ["PATH"] = os.pathsep.join([*map(str, FOLDERS), os.environ.get("PATH", os.defpath)])
