@@ -1,6 +1,7 @@
 """The programs that `make setup` installed, for tests and what they start: pytest may be run without make."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,3 +9,7 @@ FOLDERS = (Path(sys.executable).parent, Path(__file__).resolve().parents[3] / "n
 
 # Here and not in a hook: a conftest file imports the CDK, which starts the first `node` of PATH.
 os.environ["PATH"] = os.pathsep.join([*map(str, FOLDERS), os.environ.get("PATH", os.defpath)])
+
+# A shell without job control has its programs in the background ignore Ctrl-C, and they have theirs ignore
+# it: tests that send it to a command would see nothing happen.
+signal.signal(signal.SIGINT, signal.default_int_handler)
