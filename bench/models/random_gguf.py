@@ -4,10 +4,11 @@ What such a model says means nothing; how long it takes, and whether the same qu
 is as with trained weights of that shape. The tests use tiny ones, the benchmark real sizes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import gguf
@@ -76,6 +77,17 @@ class Vocabulary:
             self.eos,
         )
 
+    def with_control(self, *tokens: str) -> "Vocabulary":
+        """With these control tokens besides."""
+        return Vocabulary(
+            self.pre,
+            [*self.tokens, *tokens],
+            [*self.types, *[int(gguf.TokenType.CONTROL)] * len(tokens)],
+            self.merges,
+            self.bos,
+            self.eos,
+        )
+
 
 def byte_vocabulary() -> Vocabulary:
     """One token for each byte, ChatML's control tokens and a pair of user-defined ones."""
@@ -139,10 +151,12 @@ def write_model(
     add_bos: bool = False,
     split_tensors: int = 0,
     metadata: Sequence[tuple[str, str | int | float | bool | None]] = (),
+    head: Mapping[str, npt.NDArray[np.float32]] = MappingProxyType({}),
 ) -> None:
     """Write a model to `path`; with `split_tensors` in parts of so many tensors, named after `path`.
 
-    `metadata` takes the place of what the model has under these keys; None leaves a key out.
+    `metadata` takes the place of what the model has under these keys; None leaves a key out. `head` are
+    tensors besides those of the shape.
     """
     writer = gguf.GGUFWriter(path, shape.architecture, split_max_tensors=split_tensors)
     writer.add_name(name)
@@ -169,6 +183,8 @@ def write_model(
             _add[type(value)](writer, key, value)
     for tensor, data, kind in _tensors(shape, len(vocabulary.tokens), matrices):
         writer.add_tensor(tensor, data, raw_dtype=kind)
+    for tensor, values in head.items():
+        writer.add_tensor(tensor, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -1,9 +1,10 @@
 """Models so small that libllama runs them in milliseconds: random weights, real architectures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +43,12 @@ VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
 }
 
 
-class _Plain:
+class Plain:
     """F32 matrices; the embedding of the character `spoiled` is NaN."""
 
     file_type = 0
 
-    def __init__(self, spoiled: str | None) -> None:
+    def __init__(self, spoiled: str | None = None) -> None:
         self._random = np.random.default_rng(0)
         self._spoiled = spoiled
 
@@ -69,22 +70,24 @@ def write_tiny_gguf(
     spoiled: str | None = None,
     split_tensors: int = 0,
     metadata: Sequence[tuple[str, str | int | float | bool | None]] = (),
+    head: Mapping[str, npt.NDArray[np.float32]] = MappingProxyType({}),
 ) -> None:
     """A random F32 model with 2 layers and one of VOCABULARIES: `qwen3` (attention), `gemma3` (sliding
     window), `qwen35` (hybrid).
 
     `spoiled` is a character whose embedding is NaN, so that every prompt holding it has NaN logits. With
     `split_tensors` the model becomes parts of so many tensors, named after `path`. `metadata` takes the place
-    of what the model has under these keys; None leaves a key out.
+    of what the model has under these keys; None leaves a key out. `head` are tensors besides.
     """
     write_model(
         path,
         SHAPES[architecture],
         VOCABULARIES[vocabulary](),
-        _Plain(spoiled),
+        Plain(spoiled),
         name=f"tiny-{architecture}",
         template=template,
         add_bos=add_bos,
         split_tensors=split_tensors,
         metadata=metadata,
+        head=head,
     )

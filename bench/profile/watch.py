@@ -5,9 +5,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from semif_adapter.engine.engine import Engine
-from semif_adapter.engine.question_writer import QuestionWriter
 from semif_adapter.engine.scheduler import Scheduler
 from semif_adapter.llama.libllama import Library
+from semif_adapter.readouts.listed import ListedQuestions
 from semif_adapter.serving.intake import Intake
 
 PASSES, PROMPT, CHECK, ENGINE = (
@@ -49,7 +49,7 @@ class Watch:
 def watch_engine(watch: Watch, library: Library) -> None:
     """In this process: the forward passes, and what makes prompts."""
     watch.put_on(library, "llama_decode", PASSES)
-    watch.put_on(QuestionWriter, "write", PROMPT)
+    watch.put_on(ListedQuestions, "write", PROMPT)
 
 
 def watch_server(watch: Watch, library: Library) -> None:

@@ -23,7 +23,7 @@ MAX_KEY = 1024
 """Longest metadata key, in bytes; the format allows more, no model uses it."""
 MAX_STRING = 1 << 24
 MAX_KEPT = 256
-"""Longest string value that is kept; longer ones (chat templates) are skipped."""
+"""Bytes that are kept of a string value: of longer ones (chat templates) it counts that they are there."""
 MAX_TOKEN = 4096
 """Longest entry of the vocabulary, in bytes; the longest of published models have some hundred."""
 TOKENS = "tokenizer.ggml.tokens"
@@ -54,7 +54,7 @@ class GgufHeader:
 
     version: int
     values: dict[str, int | float | bool | str]
-    """Scalar metadata, and strings of up to 256 bytes."""
+    """Scalar metadata, and the first 256 bytes of strings."""
     tensor_count: int
     tokens: tuple[bytes, ...]
     """The vocabulary, `tokenizer.ggml.tokens`; empty where there is none."""
@@ -123,16 +123,16 @@ class _Reader:
         return values
 
     def _value(self, kind: int, key: str) -> int | float | bool | str | None:
-        """The value where it is a scalar or a short string; anything else is skipped within bounds."""
+        """A scalar, or the beginning of a string; anything else is skipped within bounds."""
         if kind in _SCALARS:
             return self._number(_SCALARS[kind], f"value of {key!r}")
         if kind == _STRING:
             length = self._count(f"length of {key!r}", MAX_STRING)
-            if length <= MAX_KEPT:
-                # People's names and licences come in other encodings too; nothing is decided by them.
-                return self._take(length, f"value of {key!r}").decode(errors="replace")
-            self._skip(length, f"value of {key!r}")
-        elif kind == _ARRAY:
+            # People's names and licences come in other encodings too; nothing is decided by them.
+            kept = self._take(min(length, MAX_KEPT), f"value of {key!r}").decode(errors="replace")
+            self._skip(length - min(length, MAX_KEPT), f"value of {key!r}")
+            return kept
+        if kind == _ARRAY:
             self._skip_array(key)
         else:
             raise self._error(f"has the unknown value type {kind} at {key!r}")

@@ -24,7 +24,8 @@ class PromptSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     readout: Readout
-    """What is scored behind the prompt: the letters of the listed options, or the options' own words."""
+    """What is scored behind the prompt: the letters of the listed options, the options' own words, or what
+    the model's decision head says of them."""
     template: Literal["chat", "plain"] = "chat"
     """The GGUF's own chat template, or ours for models that have none."""
 

@@ -5,10 +5,9 @@ rule stands for a file that llama.cpp loads and that then answers nonsense with 
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-Metadata = Callable[[str], str | None]
-"""A GGUF's scalar under a key, as llama.cpp puts it into text (`true`, `0.000001`); None for none."""
+from semif_adapter.archive.decision_head import Metadata, head_problems
 
 ENCODERS = frozenset(
     (
@@ -32,6 +31,7 @@ def reasons_against(metadata: Metadata) -> Iterator[str]:
     def own(key: str) -> str | None:
         return metadata(f"{architecture}.{key}")
 
+    yield from head_problems(metadata)
     yield from _not_causal(architecture, own)
     yield from _out_of_range(architecture, own)
     if (tokenizer := metadata("tokenizer.ggml.model")) in _NO_TOKENIZER:

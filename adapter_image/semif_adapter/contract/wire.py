@@ -20,7 +20,7 @@ MAX_DECISIONS = 1024
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
-Readout = Literal["letters", "text"]
+Readout = Literal["letters", "text", "head"]
 Layout = Literal["schema-first", "state-first"]
 Mode = Literal["invariant", "batched"]
 QuestionKind = Literal["choice", "noul", "score"]
@@ -105,10 +105,10 @@ class Result(WireModel):
     option_ids: tuple[str, ...]
     probabilities: tuple[float, ...]
     option_logits: tuple[float, ...]
-    """What the softmax takes, before any calibration: raw logits (letters), or log-probability minus its
-    empty-state prior (text)."""
+    """What the softmax takes, before any calibration: raw logits (letters), log-probability minus its
+    empty-state prior (text), or log-probability at the model's own temperature (head)."""
     allowed_token_mass: float | None
-    """Share of the full-vocabulary probability on the answer letters, 0 to 1; None for the text readout."""
+    """Share of the full-vocabulary probability on the answer letters, 0 to 1; None where none are read."""
     input_tokens: int
     """Prompt tokens of this decision in all its rotations, cached ones included."""
     cached_tokens: int

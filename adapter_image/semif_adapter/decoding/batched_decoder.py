@@ -63,7 +63,10 @@ class BatchedDecoder:
         return hold.computed
 
     def decode(
-        self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()
+        self,
+        segments: Sequence[Tokens],
+        continuations: tuple[Tokens, ...] = (),
+        marks: Sequence[int] = (),
     ) -> Steps[DecodedPrompt]:
         """Run a prompt on a fork of its prefix, and the continuations side by side on forks of that."""
         *before, suffix = segments
@@ -80,7 +83,9 @@ class BatchedDecoder:
         try:
             branch, *twigs = hold.sequences
             self._tree.fork(hold, branch)
-            [row] = yield from forward(branch, hold.length, suffix, 1, self.context.batch_tokens)
+            wanted, most = 0 if marks else 1, self.context.batch_tokens
+            rows = yield from forward(branch, hold.length, suffix, wanted, most, marks=marks)
+            row = rows[-1]
             total = log_sum_exp(row) if continuations else 0.0
             values = np.array([float(row[tokens[0]]) - total for tokens in continuations])
             for portion in portions:
@@ -91,7 +96,7 @@ class BatchedDecoder:
                     ]
                 )
                 values[portion] += more
-            return DecodedPrompt(row, values, hold.computed + len(suffix))
+            return DecodedPrompt(rows, values, hold.computed + len(suffix))
         finally:
             self._tree.release(hold)
 

@@ -38,6 +38,8 @@ def read_continuations(
     last one may stay. They go in the order of their tokens, so that the request's order changes nothing, and
     those that begin alike share their first tokens where the model can forget only the last ones.
     """
+    if not continuations:
+        return np.empty(0)
     points = [_Point(row, log_sum_exp(row), 0.0)]  # along the latest continuation
     path = np.empty(0, np.int32)  # the tokens between the points
     mark = stream.mark() if any(len(tokens) > 1 for tokens in continuations) else None

@@ -15,8 +15,8 @@ T = TypeVar("T")
 class DecodedPrompt(NamedTuple):
     """A prompt that went through the model: what the model says behind it."""
 
-    row: Rows
-    """The logits after its last token, shape (vocabulary,)."""
+    rows: Rows
+    """The logits after its last token, shape (1, vocabulary); or a head's output at marks: (marks, width)."""
     values: Numbers
     """Log-probability of each continuation, shape (continuations,)."""
     computed: int
@@ -41,9 +41,15 @@ class Decoder(Protocol):
         """Have the beginning of a prompt computed; how many tokens were not yet."""
 
     def decode(
-        self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()
+        self,
+        segments: Sequence[Tokens],
+        continuations: tuple[Tokens, ...] = (),
+        marks: Sequence[int] = (),
     ) -> Steps[DecodedPrompt]:
-        """Run a whole prompt, and each of `continuations` behind it."""
+        """Run a whole prompt, and each of `continuations` behind it.
+
+        With `marks`, places in the last segment, a decision head is read there instead.
+        """
 
     def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
         """Do what can be done in any order; the results in theirs."""

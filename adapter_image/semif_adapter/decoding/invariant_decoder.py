@@ -22,13 +22,20 @@ class InvariantDecoder:
     shares_passes = False
 
     def __init__(
-        self, model: Model, *, streams: int, context_tokens: int, threads: int, sample: Tokens
+        self,
+        model: Model,
+        *,
+        streams: int,
+        context_tokens: int,
+        threads: int,
+        sample: Tokens,
+        reads_head: bool = False,
     ) -> None:
-        """Test the model on tokens of `sample`. Raises StartupError as `Context` does."""
+        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`."""
         self.context = Context(model, streams=streams, context_tokens=context_tokens, threads=threads)
         self.can_cut = not model.has_recurrent_layers and can_cut_tail(self.context, sample)
         opened = [Stream(self.context, index, can_cut=self.can_cut) for index in range(streams)]
-        self.invariant = is_invariant(self.context, opened, sample)
+        self.invariant = is_invariant(self.context, opened, sample, reads_head=reads_head)
         self._prefixes = PrefixCache(opened)
 
     def prime(self, system: Tokens) -> Steps[None]:
@@ -48,15 +55,18 @@ class InvariantDecoder:
         return computed
 
     def decode(
-        self, segments: Sequence[Tokens], continuations: tuple[Tokens, ...] = ()
+        self,
+        segments: Sequence[Tokens],
+        continuations: tuple[Tokens, ...] = (),
+        marks: Sequence[int] = (),
     ) -> Steps[DecodedPrompt]:
         """Run a prompt on a stream, and the continuations one after another behind it."""
         *before, suffix = segments
         stream, computed = yield from self._prefixes.hold(before)
         try:
-            [row] = yield from stream.extend(suffix, wanted=1)
-            values = yield from read_continuations(stream, row, continuations)
-            return DecodedPrompt(row, values, computed + len(suffix))
+            rows = yield from stream.extend(suffix, 0 if marks else 1, marks)
+            values = yield from read_continuations(stream, rows[-1], continuations)
+            return DecodedPrompt(rows, values, computed + len(suffix))
         finally:
             self._prefixes.release(stream)
 

@@ -20,8 +20,8 @@ def can_cut_tail(context: Context, sample: Tokens) -> bool:
     return able
 
 
-def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens) -> bool:
-    """Whether the last logits of a prompt are bit-identical in every situation the engine makes.
+def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens, *, reads_head: bool) -> bool:
+    """Whether the last logits of a prompt, or its head's output, are bit-identical whatever the engine does.
 
     Alone; beside another resident sequence; in another stream; again after a branch was taken back; and in
     another stream where that means restoring a state. The prompt's segments are of several lengths and made
@@ -31,6 +31,8 @@ def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens) ->
     *before, suffix = (np.resize(sample, count) for count in _SEGMENT_TOKENS)
 
     def extend(stream: Stream, tokens: Tokens, wanted: int = 0) -> Rows:
+        if wanted and reads_head:
+            return complete(stream.extend(tokens, marks=(0, len(tokens) - 1)), context.run)
         return complete(stream.extend(tokens, wanted), context.run)
 
     def run(stream: Stream) -> Rows:

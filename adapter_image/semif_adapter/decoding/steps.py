@@ -19,17 +19,23 @@ Steps = Generator[Sequence[Pass], Sequence[Rows], T]
 now, ask again after somebody else's pass. Closed in between it gives back what it holds."""
 
 
-def forward(sequence: int, position: int, tokens: Tokens, wanted: int, most: int) -> Steps[Rows]:
+def forward(
+    sequence: int, position: int, tokens: Tokens, wanted: int, most: int, *, marks: Sequence[int] = ()
+) -> Steps[Rows]:
     """Run `tokens` at `position` of `sequence`; the logits after each of the last `wanted`.
 
-    They are cut at multiples of `most`, counted from their own start, each part a pass of its own.
+    With `marks`, places in `tokens` in order, the output of a decision head after these instead. They are cut
+    at multiples of `most`, counted from their own start, each part a pass of its own.
     """
     rows: list[Rows] = []
     for start in range(0, len(tokens), most):
         part = tokens[start : start + most]
         behind = len(tokens) - start - len(part)
-        rows += yield [Pass(sequence, position + start, part, min(len(part), max(0, wanted - behind)))]
-    return rows[0] if len(rows) == 1 else np.concatenate(rows)
+        read = min(len(part), max(0, wanted - behind))
+        inside = tuple(mark - start for mark in marks if start <= mark < start + len(part))
+        rows += yield [Pass(sequence, position + start, part, read, inside)]
+    told = [one for one in rows if len(one)]
+    return told[0] if len(told) == 1 else np.concatenate(told or rows)
 
 
 def in_turn(parts: Sequence[Steps[T]]) -> Steps[list[T]]:

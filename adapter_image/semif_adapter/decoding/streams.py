@@ -1,5 +1,6 @@
 """Token sequences that can go back to an earlier point, exactly."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,10 +49,13 @@ class Stream:
             raise EngineError("llama.cpp could not clear a sequence")
         self.length = 0
 
-    def extend(self, tokens: Tokens, wanted: int = 0) -> Steps[Rows]:
-        """Append one segment; the logits after each of its last `wanted` tokens: (wanted, vocabulary)."""
+    def extend(self, tokens: Tokens, wanted: int = 0, marks: Sequence[int] = ()) -> Steps[Rows]:
+        """Append one segment; the logits after each of its last `wanted` tokens: (wanted, vocabulary).
+
+        With `marks` the output of a decision head after the tokens at these places: (marks, width).
+        """
         length, self.length = self.length, _UNKNOWN
-        rows = yield from forward(self._index, length, tokens, wanted, self.context.batch_tokens)
+        rows = yield from forward(self._index, length, tokens, wanted, self.context.batch_tokens, marks=marks)
         self.length = length + len(tokens)
         return rows
 

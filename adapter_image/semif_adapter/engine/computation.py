@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from semif_adapter.contract.wire import Result, SharedTiming
 from semif_adapter.decoding.steps import Steps
-from semif_adapter.engine.question_writer import WrittenQuestion
 from semif_adapter.llama.context import Pass, Rows
+from semif_adapter.readouts.written import WrittenQuestion
 
 
 class RequestResult(NamedTuple):

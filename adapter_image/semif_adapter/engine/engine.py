@@ -20,7 +20,6 @@ from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.answering import Answering
 from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.engine.model_files import ModelFile, find_calibration, find_model
-from semif_adapter.engine.question_writer import QuestionWriter, count_tokens, shared_prefix
 from semif_adapter.engine.rehearsal import rehearse
 from semif_adapter.engine.scheduler import Scheduler
 from semif_adapter.engine.setup import (
@@ -33,8 +32,8 @@ from semif_adapter.engine.setup import (
 from semif_adapter.llama.libllama import open_library
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.machine.memory import budget, check_memory
-from semif_adapter.prompt.labels import find_labels
-from semif_adapter.prompt.writer import PromptWriter
+from semif_adapter.readouts.opening import question_writer
+from semif_adapter.readouts.written import QuestionWriter, count_tokens, shared_prefix
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ class Engine:
         """Runs the forward passes of what was begun."""
         self._writer = writer
         self._decoder = decoder
-        self._answering = Answering(writer, decoder, info, calibration)
+        self._answering = Answering(decoder, info, calibration)
         self._opened = ExitStack()
 
     @classmethod
@@ -113,22 +112,17 @@ class Engine:
         if not settings.gpu_layers:
             check_context_memory(setup, file, model)
         templates = prompt_templates(setup, model)
-        writers = {
-            readout: PromptWriter(model, template, readout, setup.context_tokens)
-            for readout, template in templates.items()
-        }
-        writer = writers[setup.readout]
+        writer = question_writer(model, setup.readout, templates, setup.head, setup.context_tokens)
         if calibration:
             calibration.check_prompts(
                 {layout: writer.version(layout) for layout in get_args(Layout)}, settings.layout
             )
             logger.info("calibration", extra={"fields": calibration.summary()})
-        labels = find_labels(model, templates["letters"]) if setup.readout == "letters" else ()
         decoder = opened.enter_context(closing(open_decoder(setup, model, writer)))
         if setup.mode == "invariant" and not decoder.invariant:
             logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
         engine = cls(
-            QuestionWriter(writers, labels, setup.context_tokens),
+            writer,
             decoder,
             model_info(setup, file, model, invariant=decoder.invariant),
             calibration,
@@ -181,11 +175,8 @@ class Engine:
         """
         groups = self._writer.write(questions, layout)
         tokens = count_tokens(groups, can_cut=self._decoder.can_cut)
-        tokens += self._answering.prior_tokens(groups, layout)
         return Computation(
-            groups,
-            tokens,
-            lambda computation: self._answering.steps(groups, layout, computation.clock),
+            groups, tokens, lambda computation: self._answering.steps(groups, computation.clock)
         )
 
     def begin(self, computation: Computation) -> None:
@@ -213,4 +204,4 @@ class Engine:
         """Leave nothing of what was computed."""
         self._decoder.context.reset()
         self._decoder.drop()
-        self._answering.forget()
+        self._writer.forget()

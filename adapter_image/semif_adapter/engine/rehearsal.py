@@ -16,9 +16,11 @@ from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
+from semif_adapter.archive.decision_head import IN_LIBRARY, too_old
 from semif_adapter.archive.servable import reasons_against
 from semif_adapter.contract.errors import EngineError, StartupError
-from semif_adapter.llama.libllama import open_library
+from semif_adapter.llama.gguf_strings import gguf_string
+from semif_adapter.llama.libllama import Library, open_library
 from semif_adapter.llama.model import Model
 
 _REFUSED = 3
@@ -98,8 +100,9 @@ def main() -> int:
     logging.disable()  # the load that follows in earnest tells the same
     library_dir, gguf, gpu_layers = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     try:
+        library = open_library(library_dir)
         _say(f"load {gguf.name}")
-        with closing(Model(open_library(library_dir), gguf, gpu_layers)) as model:
+        with closing(_load(library, gguf, gpu_layers)) as model:
             if reasons := list(reasons_against(model.metadata)):
                 raise StartupError(f"{gguf.name} cannot answer decisions: {'; '.join(reasons)}")
             for name, text in texts():
@@ -111,6 +114,18 @@ def main() -> int:
         _say(str(error))
         return _REFUSED
     return 0
+
+
+def _load(library: Library, gguf: Path, gpu_layers: int) -> Model:
+    """The model; a library that refuses the tensors of a head it does not know is told to be too old."""
+    try:
+        return Model(library, gguf, gpu_layers)
+    except StartupError as error:
+        architecture = gguf_string(library, gguf, "general.architecture")
+        kind = gguf_string(library, gguf, f"{architecture}.decision.type")
+        if kind in IN_LIBRARY:
+            raise StartupError(f"{error}; maybe {too_old(kind, library.build)}") from None
+        raise
 
 
 def _say(line: str) -> None:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from semif_adapter.archive.manifest import PromptSpec
+from semif_adapter.archive.decision_head import DecisionHead, read_head
+from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Mode, ModelInfo, Readout
 from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
@@ -14,7 +15,8 @@ from semif_adapter.llama.model import Model
 from semif_adapter.machine.cpu import usable_cpus
 from semif_adapter.machine.memory import MAX_STATE_BYTES, cache_bytes, check_memory, recurrent_bytes
 from semif_adapter.prompt.chat_template import Template, chat_template, plain_template
-from semif_adapter.prompt.writer import SYSTEM_TEXT, PromptWriter
+from semif_adapter.prompt.writer import SYSTEM_TEXT
+from semif_adapter.readouts.written import QuestionWriter
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Setup:
     """Everything that was open until the model was loaded."""
 
     readout: Readout
+    head: DecisionHead | None
+    """What the model brings for decisions; its readout is then `head`."""
     template: Literal["chat", "plain"]
     mode: Mode
     streams: int
@@ -32,18 +36,41 @@ class Setup:
 
 
 def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
-    """What the settings say, else the manifest, else what suits the model and the machine."""
-    spec = file.manifest.prompt if file.manifest else PromptSpec(readout="letters")
+    """What the settings say, else the manifest, else what suits the model and the machine.
+
+    Raises StartupError where they name a readout that is not the model's.
+    """
+    spec = file.manifest.prompt if file.manifest else None
+    head = read_head(model.metadata)
     mode = _mode(settings, model)
     return Setup(
-        readout=settings.readout or spec.readout,
-        template=spec.template if model.chat_template else "plain",
+        readout=_readout(settings.readout, spec.readout if spec else None, head),
+        head=head,
+        template=spec.template
+        if spec and model.chat_template
+        else "chat"
+        if model.chat_template
+        else "plain",
         mode=mode,
         streams=settings.streams,
         context_tokens=min(settings.context_tokens, model.trained_context),
         threads=settings.threads or usable_cpus(),
         saved_state_bytes=MAX_STATE_BYTES if model.has_recurrent_layers and mode == "invariant" else 0,
     )
+
+
+def _readout(setting: Readout | None, packed: Readout | None, head: DecisionHead | None) -> Readout:
+    """The readout; a head has its own, and what was not trained with one has none."""
+    named = {"SEMIF_READOUT": setting, "the [prompt] of its preset": packed}
+    for place, readout in named.items():
+        if readout is not None and (readout == "head") != (head is not None):
+            told = f"it has a decision head ({head.kind})" if head else "it has no decision head"
+            allowed = "head" if head else "letters and text"
+            raise StartupError(
+                f"{place} says readout = {readout!r}, and the model's metadata that {told}; "
+                f"allowed: {allowed}"
+            )
+    return setting or packed or ("head" if head else "letters")
 
 
 def _mode(settings: Settings, model: Model) -> Mode:
@@ -63,8 +90,10 @@ def check_context_memory(setup: Setup, file: ModelFile, model: Model) -> None:
 def prompt_templates(setup: Setup, model: Model) -> dict[Readout, Template]:
     """What stands around the user's words, by readout. Raises StartupError as `chat_template` does.
 
-    Letters may run out, the text readout never does: it stands in for them.
+    Letters may run out, the text readout never does: it stands in for them. A head needs neither.
     """
+    if setup.head is not None:
+        return {}
     source = model.chat_template if setup.template == "chat" else None
     return {
         readout: chat_template(model, source, system) if source else plain_template(system)
@@ -73,7 +102,7 @@ def prompt_templates(setup: Setup, model: Model) -> dict[Readout, Template]:
     }
 
 
-def open_decoder(setup: Setup, model: Model, writer: PromptWriter) -> Decoder:
+def open_decoder(setup: Setup, model: Model, writer: QuestionWriter) -> Decoder:
     """The decoder of the mode, tested on tokens of the writer's prompts. Raises StartupError as `Context`."""
     memory = {
         "streams": setup.streams,
@@ -82,7 +111,7 @@ def open_decoder(setup: Setup, model: Model, writer: PromptWriter) -> Decoder:
     }
     if setup.mode == "batched":
         return BatchedDecoder(model, **memory)
-    return InvariantDecoder(model, sample=writer.sample, **memory)
+    return InvariantDecoder(model, sample=writer.sample, reads_head=writer.reads_head, **memory)
 
 
 def model_info(setup: Setup, file: ModelFile, model: Model, *, invariant: bool) -> ModelInfo:

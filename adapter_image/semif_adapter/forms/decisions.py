@@ -97,4 +97,5 @@ def _option_text(option: Option) -> OptionText:
         id=option.id,
         shown=option.description or option.id,
         spoken=option.description or option.id.replace("_", " "),
+        description=option.description,
     )

@@ -36,6 +36,8 @@ class Pass(NamedTuple):
     tokens: Tokens
     wanted: int = 0
     """After how many of the last tokens the logits are read."""
+    marks: tuple[int, ...] = ()
+    """After which tokens, by their places in `tokens`, the output of a decision head is read instead."""
 
 
 class Context:
@@ -72,7 +74,7 @@ class Context:
         params.write(layout.swa_full, "<?", True)  # a cut tail must leave the whole window behind it
         params.write(layout.kv_unified, "<?", sequences is not None)
         library.errors.clear()
-        self._library, self._vocab_size = library, model.vocab_size
+        self._library, self._vocab_size, self._head_width = library, model.vocab_size, model.head_width
         self._context = library.llama_init_from_model(model.handle, params)
         if not self._context:
             raise StartupError(
@@ -132,8 +134,9 @@ class Context:
     def run(self, passes: Sequence[Pass]) -> list[Rows]:
         """One forward pass over all of `passes`, a batch of tokens at most.
 
-        For each the logits after its last `wanted` tokens: float32 of shape (wanted, vocabulary), the
-        caller's to keep. Raises EngineError where llama.cpp fails, AbandonedError after `stop`; the sequences
+        For each the logits after its last `wanted` tokens: float32 of shape (wanted, vocabulary); or, for all
+        alike, the head's output after its `marks`: (marks, the head's width). They are the caller's to keep.
+        Raises EngineError where llama.cpp fails, AbandonedError after `stop`; the sequences
         then hold an unknown part of their tokens and must be cut back, cleared or restored.
         """
         if self._stop.value:
@@ -152,6 +155,9 @@ class Context:
         ends = np.cumsum(lengths)
         for end, part in zip(ends, passes, strict=True):
             outputs[end - part.wanted : end] = 1
+        # llama.cpp then computes the output of every token, so that what only fills the memory goes without.
+        reads_head = any(part.marks for part in passes)
+        self._library.llama_set_embeddings(self._context, reads_head)
         batch = Batch(
             count,
             tokens.ctypes.data,
@@ -167,25 +173,24 @@ class Context:
             raise AbandonedError("the computation was abandoned")
         if status != 0:
             raise EngineError(f"llama.cpp could not run a batch of {count} tokens (status {status})")
-        return [
-            self._rows(int(end) - part.wanted, part.wanted) for end, part in zip(ends, passes, strict=True)
-        ]
-
-    def _rows(self, first: int, count: int) -> Rows:
-        """A copy of the logits after `count` tokens of the last batch, from the token at `first` on."""
-        rows = np.empty((count, self._vocab_size), np.float32)
-        for row in range(count):
-            rows[row] = self._logits(first + row)
+        rows = []
+        for end, length, part in zip(ends, lengths, passes, strict=True):
+            first = int(end) - length
+            places = part.marks if reads_head else range(length - part.wanted, length)
+            rows.append(self._rows([first + place for place in places], reads_head=reads_head))
         return rows
 
-    def _logits(self, index: int) -> npt.NDArray[np.float32]:
-        """A view of the logits after the token at `index` of the last batch, valid until the next."""
-        address = self._library.llama_get_logits_ith(self._context, index)
-        if not address:
-            raise EngineError(f"llama.cpp gave no logits for token {index} of its last batch")
-        return np.ctypeslib.as_array(
-            ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (self._vocab_size,)
-        )
+    def _rows(self, indices: Sequence[int], *, reads_head: bool) -> Rows:
+        """A copy of what stands after the tokens at `indices` of the last batch."""
+        width = self._head_width if reads_head else self._vocab_size
+        read = self._library.llama_get_embeddings_ith if reads_head else self._library.llama_get_logits_ith
+        rows = np.empty((len(indices), width), np.float32)
+        for row, index in enumerate(indices):
+            address = read(self._context, index)
+            if not address:
+                raise EngineError(f"llama.cpp gave no output for token {index} of its last batch")
+            rows[row] = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (width,))
+        return rows
 
     def cut(self, stream: int, position: int) -> bool:
         """Forget `stream` from `position` on; False (and nothing changed) where the model cannot do that."""

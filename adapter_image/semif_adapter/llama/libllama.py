@@ -60,6 +60,12 @@ class Batch(ctypes.Structure):
     )
 
 
+class GgufParams(ctypes.Structure):
+    """`gguf_init_params` of ggml/include/gguf.h, passed by value."""
+
+    _fields_ = (("no_alloc", _bool), ("ctx", _pointer))
+
+
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "ggml_backend_dev_backend_reg": (_pointer, [_pointer]),
     "ggml_backend_dev_count": (_size, []),
@@ -69,10 +75,16 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "ggml_backend_dev_type": (ctypes.c_int, [_pointer]),
     "ggml_backend_reg_name": (_text, [_pointer]),
     "ggml_backend_load_all_from_path": (None, [_text]),
+    "gguf_find_key": (ctypes.c_int64, [_pointer, _text]),
+    "gguf_free": (None, [_pointer]),
+    "gguf_get_kv_type": (ctypes.c_int, [_pointer, ctypes.c_int64]),
+    "gguf_get_val_str": (_text, [_pointer, ctypes.c_int64]),
+    "gguf_init_from_file": (_pointer, [_text, GgufParams]),
     "llama_backend_init": (None, []),
     "llama_context_default_params": (ParamsBlob, []),
     "llama_decode": (_int, [_pointer, Batch]),
     "llama_free": (None, [_pointer]),
+    "llama_get_embeddings_ith": (_pointer, [_pointer, _int]),
     "llama_get_logits_ith": (_pointer, [_pointer, _int]),
     "llama_get_memory": (_pointer, [_pointer]),
     "llama_init_from_model": (_pointer, [_pointer, ParamsBlob]),
@@ -90,12 +102,14 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "llama_model_load_from_file": (_pointer, [_text, ParamsBlob]),
     "llama_model_meta_val_str": (_int, [_pointer, _text, _text, _size]),
     "llama_model_n_ctx_train": (_int, [_pointer]),
+    "llama_model_n_embd_out": (_int, [_pointer]),
     "llama_n_batch": (_uint, [_pointer]),
     "llama_n_ctx": (_uint, [_pointer]),
     "llama_n_ctx_seq": (_uint, [_pointer]),
     "llama_n_seq_max": (_uint, [_pointer]),
     "llama_n_ubatch": (_uint, [_pointer]),
     "llama_set_abort_callback": (None, [_pointer, _pointer, _pointer]),
+    "llama_set_embeddings": (None, [_pointer, _bool]),
     "llama_set_n_threads": (None, [_pointer, _int, _int]),
     "llama_state_seq_get_data": (_size, [_pointer, _pointer, _size, _int]),
     "llama_state_seq_get_size": (_size, [_pointer, _int]),

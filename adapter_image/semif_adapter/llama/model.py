@@ -15,7 +15,7 @@ Tokens = npt.NDArray[np.int32]
 _NO_DEVICES = ctypes.c_void_p(None)
 """A list of devices that ends at once."""
 
-_ATTR_USER_DEFINED = 1 << 4  # enum llama_token_attr
+_ATTR_CONTROL, _ATTR_USER_DEFINED = 1 << 3, 1 << 4  # enum llama_token_attr
 
 
 class Model:
@@ -56,6 +56,8 @@ class Model:
         self.bos: int = self._special_token("bos")
         self.eos: int = self._special_token("eos")
         self.wants_bos: bool = library.llama_vocab_get_add_bos(self._vocab)
+        self.head_width: int = library.llama_model_n_embd_out(self.handle)
+        """Numbers that a decision head gives for a token; without a head, the model's own width."""
         self.trained_context: int = library.llama_model_n_ctx_train(self.handle)
         self.has_recurrent_layers: bool = library.llama_model_is_hybrid(
             self.handle
@@ -85,6 +87,16 @@ class Model:
             raise StartupError(
                 f"the model's chat template is not UTF-8 (byte {error.start}); "
                 'set template = "plain" in the [prompt] of its preset'
+            ) from None
+
+    def named_template(self, name: str) -> str | None:
+        """The GGUF's template of this name. Raises StartupError where it is no UTF-8."""
+        template = self.library.llama_model_chat_template(self.handle, name.encode())
+        try:
+            return template.decode() if template else None
+        except UnicodeDecodeError as error:
+            raise StartupError(
+                f"the model's template {name!r} is not UTF-8 (byte {error.start}); convert the model again"
             ) from None
 
     @property
@@ -156,6 +168,10 @@ class Model:
         if token < 0:
             return ""
         return (self.library.llama_vocab_get_text(self._vocab, token) or b"").decode(errors="replace")
+
+    def is_control(self, token: int) -> bool:
+        """Whether `token` is one that llama.cpp makes from a text only where special tokens are parsed."""
+        return bool(self.library.llama_vocab_get_attr(self._vocab, token) & _ATTR_CONTROL)
 
     def is_user_defined(self, token: int) -> bool:
         """Whether `token` is one that llama.cpp makes from any text, special tokens parsed or not."""

@@ -9,6 +9,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -40,21 +41,33 @@ class Rendered:
 @dataclass(frozen=True)
 class _Job:
     source: str
-    bos_token: str
-    eos_token: str
-    conversations: str
-    """A list of lists of messages, as JSON: a job is remembered by its content."""
+    variables: str
+    """A list of what the template is given each time, as JSON: a job is remembered by its content."""
     cpu_seconds: int
 
 
 def render(source: str, *, bos_token: str, eos_token: str, conversations: list[Messages]) -> list[Rendered]:
     """`source` rendered with each of `conversations`, each ready for the assistant's answer, thinking off."""
-    return list(_render_apart(_Job(source, bos_token, eos_token, json.dumps(conversations), CPU_SECONDS)))
+    common = {
+        "add_generation_prompt": True,
+        "enable_thinking": False,
+        # As Transformers gives them: `tools is not none` shall not make an empty list of tools.
+        "tools": None,
+        "documents": None,
+        "bos_token": bos_token,
+        "eos_token": eos_token,
+    }
+    return render_variables(source, [{"messages": messages, **common} for messages in conversations])
+
+
+def render_variables(source: str, variables: Sequence[dict[str, Any]]) -> list[Rendered]:
+    """`source` rendered with each of `variables`, which are JSON."""
+    return list(_render_apart(_Job(source, json.dumps(variables), CPU_SECONDS)))
 
 
 @lru_cache(8)
 def _render_apart(job: _Job) -> tuple[Rendered, ...]:
-    count = len(json.loads(job.conversations))
+    count = len(json.loads(job.variables))
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", __name__],
@@ -84,13 +97,27 @@ class _Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
-def _environment() -> ImmutableSandboxedEnvironment:
+def environment() -> ImmutableSandboxedEnvironment:
+    """Where templates run, with what they expect from Transformers."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
     )
     environment.globals["raise_exception"] = _raise
     environment.globals["strftime_now"] = TODAY.strftime
+    environment.filters["tojson"] = _tojson
     return environment
+
+
+def _tojson(
+    value: object,
+    indent: int | None = None,
+    separators: Sequence[str] | None = None,
+    *,
+    sort_keys: bool = False,
+) -> str:
+    """JSON as Transformers has it: Jinja's own filter would write `<` for a web page."""
+    pair = (separators[0], separators[1]) if separators else None
+    return json.dumps(value, ensure_ascii=False, indent=indent, separators=pair, sort_keys=sort_keys)
 
 
 def _raise(message: str) -> NoReturn:
@@ -99,23 +126,13 @@ def _raise(message: str) -> NoReturn:
 
 def _render_here(job: _Job) -> list[Rendered]:
     try:
-        template = _environment().from_string(job.source)
+        template = environment().from_string(job.source)
     except Exception as error:  # noqa: BLE001 - whatever a stranger's program does is a reason
-        return [_refused(error) for _ in json.loads(job.conversations)]
+        return [_refused(error) for _ in json.loads(job.variables)]
     rendered = []
-    for messages in json.loads(job.conversations):
+    for variables in json.loads(job.variables):
         try:
-            text = template.render(
-                messages=messages,
-                add_generation_prompt=True,
-                enable_thinking=False,
-                # As Transformers gives them: `tools is not none` shall not make an empty list of tools.
-                tools=None,
-                documents=None,
-                bos_token=job.bos_token,
-                eos_token=job.eos_token,
-            )
-            rendered.append(Rendered(text))
+            rendered.append(Rendered(template.render(variables)))
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - as above

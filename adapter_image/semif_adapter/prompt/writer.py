@@ -8,7 +8,6 @@ end its turn or speak as the assistant, and none has to be refused or changed.
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,11 +16,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from semif_adapter.archive.prompt_version import prompt_version
-from semif_adapter.contract.errors import InvalidRequestError, PromptTooLongError
+from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.question import OptionText, Question, content_text
 from semif_adapter.contract.wire import Layout, Readout
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.prompt.chat_template import Template
+from semif_adapter.prompt.text_length import TextLength
 
 SYSTEM_TEXT: dict[Readout, str] = {
     "letters": "Answer with the letter of the best option.",
@@ -88,8 +88,7 @@ class PromptWriter:
         """Whether the caller's first words stand in the middle of a text, and the answer's below."""
         self._answer_inside = _is_inside(model, template.tail, f"{template.answer_lead}a")
         self._markers = _template_markers(model, np.concatenate([self.system, self._suffix]))
-        self._most_tokens = most_tokens
-        self._most_bytes = most_tokens * model.longest_token_bytes
+        self._length = TextLength(model, most_tokens)
         self._kept = lru_cache(TEXTS_KEPT)(self._tokenize)
 
     @property
@@ -158,36 +157,13 @@ class PromptWriter:
     def _tokens_of(self, text: str, path: str, *, inside: bool, keep: bool = True) -> Tokens:
         """Tokens of the caller's words. Raises as `write`, with `path`."""
         try:
-            self._refuse_endless(text, path)
+            self._length.refuse_endless(text, path)
             tokenize = self._kept if keep and len(text) <= LONGEST_KEPT else self._tokenize
             return tokenize(text, inside)
         except UnicodeEncodeError:
             raise InvalidRequestError(
                 "a text holds a lone surrogate; send valid Unicode", path=path
             ) from None
-
-    def _refuse_endless(self, text: str, path: str) -> None:
-        """Raise PromptTooLongError for a text that has too many tokens however it is tokenised.
-
-        Before it is: llama.cpp takes seconds and a hundred megabytes for a megabyte of one word, and cuts a
-        text at user-defined tokens in a time that grows with the square of their number.
-        """
-        if len(text) <= self._most_tokens:
-            return
-        size = len(text.encode())
-        least = -(-size // self._model.longest_token_bytes)
-        if size <= self._most_bytes:
-            present = [one for one in self._model.user_defined_texts if one in text]
-            # Half: where such texts overlap, llama.cpp may take one for two that are found here.
-            least = (
-                sum(1 for _ in re.finditer("|".join(map(re.escape, present)), text)) // 2 if present else 0
-            )
-        if least > self._most_tokens:
-            raise PromptTooLongError(
-                f"a text has at least {least} tokens, allowed are {self._most_tokens} for the whole prompt; "
-                "shorten the state, the question or the options",
-                path=path,
-            )
 
     def _tokenize(self, text: str, inside: bool) -> Tokens:
         """Tokens of `text`, none of them with a meaning in the template; `inside`: behind other text."""

@@ -4,7 +4,6 @@ from pydantic import BaseModel
 
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Readout
-from semif_adapter.engine.question_writer import WrittenQuestion
 from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.forms.decisions import to_questions
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
@@ -26,7 +25,7 @@ class PromptView(BaseModel):
     sha256: str
     parts: tuple[PromptPiece, ...]
     answers: tuple[str, ...]
-    """What is scored behind the prompt for each option: its letter, or its words."""
+    """What is scored for each option: its letter, its words, or its name where a decision head reads it."""
 
 
 def prompt_view(body: bytes, engine: ScoringEngine, settings: Settings) -> PromptView:
@@ -44,11 +43,5 @@ def prompt_view(body: bytes, engine: ScoringEngine, settings: Settings) -> Promp
         version=prompt.version,
         sha256=prompt.sha256,
         parts=tuple(PromptPiece(name=name, text=text, tokens=tokens) for name, text, tokens in prompt.parts),
-        answers=_answers(written),
+        answers=written.answers,
     )
-
-
-def _answers(written: WrittenQuestion) -> tuple[str, ...]:
-    if written.readout == "letters":
-        return tuple(label.text for label in written.labels)
-    return tuple(option.spoken for option in written.question.options)

@@ -8,11 +8,11 @@ import pytest
 from semif_adapter.contract.errors import EngineError, StartupError
 from semif_adapter.contract.probabilities import log_sum_exp, softmax
 from semif_adapter.decoding.continuations import MOST_SHARED_TOKENS, count_decoded
-from semif_adapter.engine.answering import read_letters
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model
 from semif_adapter.prompt.chat_template import Template, chat_template, plain_template
-from semif_adapter.prompt.labels import Label, find_labels
+from semif_adapter.prompt.labels import find_labels
+from semif_adapter.readouts.letters import read_labels
 
 
 def test_every_label_is_a_token_of_its_own_behind_the_prompt(library: Library, embedded_gguf: Path) -> None:
@@ -50,15 +50,15 @@ def test_a_letter_that_is_no_token_of_its_own_stops_the_start(
 
 def test_mass_counts_the_whole_vocabulary() -> None:
     row = np.array([1.0, 2.0, 3.0, 1000.0, -np.inf], np.float32)
-    labels = (Label("A", 3), Label("B", 2))
+    labels = np.array([3, 2], np.int32)
 
-    logits, mass = read_letters(row, labels)
+    logits, mass = read_labels(row, labels)
 
     np.testing.assert_array_equal(logits, [1000.0, 3.0])
     assert mass == pytest.approx(1.0)
     assert log_sum_exp(row) == pytest.approx(1000.0)
     with pytest.raises(EngineError, match="no probability on any option"):
-        read_letters(row, (Label("A", 0), Label("B", 2)))
+        read_labels(row, np.array([0, 2], np.int32))
 
 
 @pytest.mark.parametrize("row", [[np.nan, 1.0], [-np.inf, -np.inf], [np.inf, 1.0]])

@@ -10,11 +10,19 @@ import pytest
 
 from bench.models.random_gguf import byte_vocabulary
 from bench.models.tiny_models import VOCABULARIES, write_tiny_gguf
+from semif.models.gguf_file import check_gguf
+from semif.models.gguf_header import NotAModelError
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.engine.engine import Engine
 from semif_adapter.engine.rehearsal import rehearse, texts
 
 Tiny = Callable[..., Path]
+SYSTEMONE = ("tokenizer.chat_template.systemone", "{{ state }}{{ instructions }}" + " " * 300)
+
+
+def decision_type(name: str) -> tuple[tuple[str, object], ...]:
+    """The metadata of a decision head."""
+    return (("qwen3.decision.type", name), SYSTEMONE)
 
 
 def test_texts_hold_every_byte_of_utf8() -> None:
@@ -58,6 +66,32 @@ def test_a_file_that_aborts_the_library_or_answers_nonsense_stops_the_start(
         load_engine(tiny_gguf(metadata=(metadata,)))
 
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        (decision_type("clef"), r"decision\.type is 'clef', served here are .*; llama-server serves it"),
+        (decision_type("strands"), "Strands Decider's own container serves it"),
+        (decision_type("d9"), "'d9', .* is told where it was published"),
+        ((SYSTEMONE,), r"a chat template named systemone and no qwen3\.decision\.type"),
+        (
+            (("qwen3.decision.temperature.choice.3_5", 2.0),),
+            r"has qwen3\.decision\.temperature\.choice\.3_5 and no qwen3\.decision\.type",
+        ),
+    ],
+)
+def test_a_head_that_cannot_be_asked_stops_the_start_and_the_packing(
+    load_engine: Callable[..., Engine],
+    tiny_gguf: Tiny,
+    metadata: tuple[tuple[str, object], ...],
+    reason: str,
+) -> None:
+    path = tiny_gguf(metadata=metadata)
+    for refuse, error in ((load_engine, StartupError), (check_gguf, NotAModelError)):
+        with pytest.raises(error, match=reason) as raised:
+            refuse(path)
+        assert "\n" not in str(raised.value)
 
 
 def test_a_token_listed_twice_stops_the_start(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from semif_adapter.contract.question import Content, OptionText, Question, content_text
+from semif_adapter.contract.wire import QuestionKind
 from semif_adapter.forms.systemone.types import (
     ChoiceQuestion,
     NoulCriteria,
@@ -15,6 +16,8 @@ NOUL_TEXT = "Is this so?"
 CHOICE_TEXT = "Which of these fits best?"
 SCORE_TEXT = "Which of these levels fits best?"
 """What is asked where a question has no instructions."""
+
+_DEFAULTS: dict[QuestionKind, str] = {"noul": NOUL_TEXT, "choice": CHOICE_TEXT, "score": SCORE_TEXT}
 
 TRUE, FALSE = "true", "false"
 
@@ -29,6 +32,7 @@ def to_questions(request: SystemOneInvocation) -> Sequence[Question]:
             options=_options(question),
             path=f"questions.#{index}",
             kind=question.type,
+            instructions=_DEFAULTS[question.type] if question.instructions is None else question.instructions,
         )
         for index, (name, question) in enumerate(request.questions.items())
     ]
@@ -58,21 +62,27 @@ def _options(question: NoulQuestion | ChoiceQuestion | ScoreQuestion) -> tuple[O
         case NoulQuestion():
             yes, no = _sides(question)
             described = bool(yes and no)
+            criteria = question.criteria or NoulCriteria()
             return (
-                OptionText(TRUE, f"Yes. {yes}" if yes else "Yes", yes if described else "yes"),
-                OptionText(FALSE, f"No. {no}" if no else "No", no if described else "no"),
+                OptionText(TRUE, f"Yes. {yes}" if yes else "Yes", yes if described else "yes", criteria.true),
+                OptionText(FALSE, f"No. {no}" if no else "No", no if described else "no", criteria.false),
             )
         case ChoiceQuestion():
-            return tuple(_choice(name, _words(text)) for name, text in question.criteria.items())
+            return tuple(_choice(name, description) for name, description in question.criteria.items())
         case ScoreQuestion():
-            levels = (_words(text) or str(level) for level, text in enumerate(question.criteria))
-            return tuple(OptionText(str(level), words, words) for level, words in enumerate(levels))
+            return tuple(_level(str(level), content) for level, content in enumerate(question.criteria))
 
 
-def _choice(name: str, description: str) -> OptionText:
-    if not description:
-        return OptionText(name, name, name.replace("_", " "))
-    return OptionText(name, f"{name}: {description}", description)
+def _choice(name: str, description: Content | None) -> OptionText:
+    words = _words(description)
+    if not words:
+        return OptionText(name, name, name.replace("_", " "), description)
+    return OptionText(name, f"{name}: {words}", words, description)
+
+
+def _level(level: str, content: Content) -> OptionText:
+    words = _words(content) or level
+    return OptionText(level, words, words, content)
 
 
 def _sides(question: NoulQuestion) -> tuple[str, str]:

@@ -1,0 +1,51 @@
+"""The letters readout: the logits of the labels that stand before the listed options."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from semif_adapter.contract.errors import EngineError
+from semif_adapter.contract.probabilities import Numbers, log_sum_exp
+from semif_adapter.contract.wire import Readout
+from semif_adapter.decoding.decoder import Decoder
+from semif_adapter.decoding.steps import Steps
+from semif_adapter.llama.model import Tokens
+from semif_adapter.prompt.labels import Label
+from semif_adapter.readouts.written import Reading, WrittenQuestion
+
+
+@dataclass(frozen=True, eq=False)
+class LettersQuestion(WrittenQuestion):
+    """A question whose options are listed behind `labels`; the list in prompt r begins with option r."""
+
+    readout: ClassVar[Readout] = "letters"
+
+    labels: tuple[Label, ...]
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The labels."""
+        return tuple(label.text for label in self.labels)
+
+    def read(self, decoder: Decoder) -> Steps[Reading]:
+        """The mean of the labels' logits over the orders: also that of the logits over a temperature."""
+        decoded = yield from decoder.join([decoder.decode(prompt.segments) for prompt in self.prompts])
+        tokens = np.array([label.token for label in self.labels], np.int32)
+        listed = [read_labels(one.rows[-1], tokens) for one in decoded]
+        logits = np.mean([np.roll(values, turn) for turn, (values, _) in enumerate(listed)], axis=0)
+        mass = sum(mass for _, mass in listed) / len(listed)
+        return Reading(logits, mass, sum(one.computed for one in decoded))
+
+
+def read_labels(row: npt.NDArray[np.float32], labels: Tokens) -> tuple[Numbers, float]:
+    """The labels' logits in `row`, shape (labels,), and the share of the whole probability that they hold.
+
+    Raises EngineError where logits are not finite or no label has any probability.
+    """
+    logits = row[labels].astype(np.float64)
+    mass = float(np.exp(logits - log_sum_exp(row)).sum())
+    if mass == 0.0:
+        raise EngineError("the model puts no probability on any option")
+    return logits, mass
