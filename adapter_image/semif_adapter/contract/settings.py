@@ -113,7 +113,9 @@ class Settings(BaseModel):
         description="key that callers of /v1/... and /invocations must send as a Bearer token; unset: none",
     )
     model_aliases: bool = Field(
-        True, description="whether System One's own model names (jev-...) mean the model that is served"
+        True,
+        description="whether the names of other decision models (jev-, kev-, laya-, strands-decider-...; "
+        "gpt-6-luna) mean the model that is served",
     )
     confidence: Literal["reference", "peak"] = Field(
         "reference",

@@ -174,12 +174,16 @@ class Ready(WireModel):
     status: Literal["ready"] = "ready"
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class ErrorDetail(WireModel):
     """What is wrong: a code for programs, a message for people, and where in the request it is."""
 
     code: str
     message: str
-    path: str | None = None
+    path: Annotated[str | None, Field(exclude_if=_is_none)] = None
 
 
 class ErrorBody(WireModel):
@@ -187,4 +191,4 @@ class ErrorBody(WireModel):
 
     error: ErrorDetail
     retryable: bool
-    retry_after_seconds: float | None = None
+    retry_after_seconds: Annotated[float | None, Field(exclude_if=_is_none)] = None

@@ -10,7 +10,7 @@ from jevcompat.validate import choice_confidence, score_confidence
 
 from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.strict_json import read_json
-from semif_adapter.forms.systemone.answers import peak, spread
+from semif_adapter.forms.confidence import peak, spread
 from semif_adapter.forms.systemone.parse import is_ours, parse_system_one
 from semif_adapter.forms.systemone.questions import to_questions
 from semif_adapter.forms.systemone.refusal import refusal
