@@ -232,10 +232,11 @@ def test_questions_are_limited(start_server: StartServer) -> None:
 def test_the_model_is_this_one_under_its_own_name_or_an_alias(
     server: Server, start_server: StartServer
 ) -> None:
-    for name in ("scripted", "jev-latest", "jev-1.13.0", "jev"):
+    others = ("kev-4b", "Kev-0.8B", "laya-latest", "Laya", "strands-decider-latest")
+    for name in ("scripted", "jev-latest", "jev-1.13.0", "jev", *others):
         reply = post(server, asked({"q": NOUL}, model=name))
         assert reply.json["model"] == "scripted"
-    for name in (SECRET, "", "jevin"):
+    for name in (SECRET, "", "jevin", "kevin", "strands", "gpt-6-luna"):
         reply = post(server, asked({"q": NOUL}, model=name))
         assert reply.status == 404
         assert fault(reply) == "model_not_found"
