@@ -20,6 +20,12 @@ MAX_DECISIONS = 1024
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
+State = (
+    NonEmptyText
+    | Annotated[dict[str, JsonValue], Field(min_length=1)]
+    | Annotated[list[JsonValue], Field(min_length=1)]
+)
+"""What a decision is about; nothing cannot be judged."""
 Readout = Literal["letters", "text"]
 Layout = Literal["schema-first", "state-first"]
 Mode = Literal["invariant", "batched"]
@@ -44,7 +50,7 @@ class Decision(WireModel):
     """One question about one state, and the options to choose from, in the caller's order."""
 
     id: Identifier
-    state: Annotated[str, StringConstraints(min_length=1)] | dict[str, JsonValue] | list[JsonValue]
+    state: State
     question: NonEmptyText
     options: Annotated[tuple[Option, ...], Field(min_length=2, max_length=MAX_OPTIONS)]
 

@@ -16,6 +16,7 @@ from semif_adapter.contract.request_problems import (
     path_text,
     refuse,
     shape_message,
+    state_problem,
     type_name,
     value_at,
 )
@@ -119,11 +120,7 @@ def _shape_problems(document: object, form: type[BaseModel], error: ValidationEr
             if location in states:
                 continue
             states.add(location)
-            state = value_at(document, location)
-            got = "an empty string" if state == "" else type_name(state)
-            yield Problem(
-                location, f"must be a non-empty string, an object or an array, got {got}", "state_type"
-            )
+            yield state_problem(location, value_at(document, location))
         elif not is_an_echo(detail):
             yield Problem(location, shape_message(detail, _allowed_keys(form, location)), detail["type"])
 
