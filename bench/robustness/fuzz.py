@@ -53,7 +53,7 @@ HOSTILE: list[Any] = [
 LITERALS = [b"NaN", b"Infinity", b"-Infinity", b"1e999", b"0x10", b"01", b"tru", b"'a'", b"1" * 5000]
 PATHS = (
     ["/invocations"] * 8
-    + ["/v1/systemone"] * 4
+    + ["/v1/systemone", "/v1/decisions"] * 4
     + ["/", "/ping", "/metrics", "/v1/models", "/%00", f"/{SECRET}"]
 )
 CONTENT_TYPES = ["application/json"] * 12 + ["", "text/plain", "application/json; charset=latin-1", "a/b;;;"]
@@ -64,12 +64,20 @@ def valid(chance: random.Random) -> JsonObject:
     """A request of one of the forms."""
     one = decision(chance.randrange(1000), words=chance.randrange(1, 8))
     one["decision"]["question"] += f" {SECRET}"
-    match chance.randrange(4):
+    match chance.randrange(5):
         case 0:
             return {"decisions": [{**one["decision"], "id": name} for name in ("a", "b")]}
         case 1:
             question = {"type": "choice", "instructions": SECRET, "criteria": {"yes": None, "no": None}}
             return {"model": "jev-latest", "state": SECRET, "questions": {"q": question}}
+        case 2:
+            listed = {
+                "type": "choice",
+                "instructions": SECRET,
+                "choices": [{"value": SECRET}, {"value": True}],
+            }
+            turns = [{"role": role, "content": SECRET} for role in ("user", "assistant")]
+            return {"model": "gpt-6-luna", "input": turns, "questions": [listed]}
         case _:
             return one
 

@@ -18,7 +18,8 @@ BAR_CELLS = 24
 def show_answer(console: Console, body: bytes, answer: WireAnswer) -> None:
     """Print every result of the reply under its question from the request `body`, and what they shared.
 
-    System One's answers are printed as they came. Raises UnknownReplyError for a reply to something else.
+    The answers of System One and of OpenAI are printed as they came. Raises UnknownReplyError for a reply to
+    something else.
     """
     request = json.loads(body)
     if "questions" in request:

@@ -17,6 +17,7 @@ from semif.client.errors import (
 )
 from semif.errors import printable
 from semif_adapter.contract.wire import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
+from semif_adapter.forms.openai_decisions.types import OpenAIDecisionResponse, OpenAIErrorBody
 from semif_adapter.forms.systemone.types import FaultBody, InvalidRequestBody, SystemOneResponse
 
 _SHOWN_CHARACTERS = 200
@@ -25,18 +26,17 @@ _LONGEST = 1_000
 _ROUNDING = 1e-6
 """How far a sum of probabilities, or a share, may be beside what it is: the wire has them unrounded."""
 
-_ReplyBody = DecisionResponse | DecisionsResponse | SystemOneResponse
+_ReplyBody = DecisionResponse | DecisionsResponse | SystemOneResponse | OpenAIDecisionResponse
 _REPLY: TypeAdapter[_ReplyBody] = TypeAdapter(_ReplyBody)
-_ERROR: TypeAdapter[ErrorBody | FaultBody | InvalidRequestBody] = TypeAdapter(
-    ErrorBody | FaultBody | InvalidRequestBody
-)
+_ErrorReply = ErrorBody | FaultBody | InvalidRequestBody | OpenAIErrorBody
+_ERROR: TypeAdapter[_ErrorReply] = TypeAdapter(_ErrorReply)
 
 
 @dataclass(frozen=True)
 class WireAnswer:
     """The results in request order, the shared timing of a `decisions` request, and the reply's bytes.
 
-    There are no results where the request had System One's form: `raw` holds its answers.
+    There are no results where the request had the form of System One or of OpenAI: `raw` holds its answers.
     """
 
     results: tuple[Result, ...]
@@ -60,7 +60,7 @@ def read_answer(raw: bytes) -> WireAnswer:
             return WireAnswer(_checked((reply.result,)), None, raw)
         case DecisionsResponse():
             return WireAnswer(_checked(reply.results), reply.timing, raw)
-        case SystemOneResponse():
+        case SystemOneResponse() | OpenAIDecisionResponse():
             return WireAnswer((), None, raw)
 
 
@@ -123,7 +123,7 @@ def _error_type(status: int) -> type[DecisionError]:
 
 
 def _read_error(raw: bytes) -> tuple[str, str | None, str | None, float | None]:
-    """Message, code, path and hint of an error's body, in the decisions' form or System One's."""
+    """Message, code, path and hint of an error's body, in whichever form it is."""
     try:
         body = _ERROR.validate_json(raw)
     except ValidationError:
@@ -132,6 +132,8 @@ def _read_error(raw: bytes) -> tuple[str, str | None, str | None, float | None]:
         case ErrorBody(error=error, retry_after_seconds=hint):
             usable = hint if hint is not None and math.isfinite(hint) and hint >= 0 else None
             return error.message, error.code, error.path, usable
+        case OpenAIErrorBody(error=error):
+            return error.message, error.code, error.param, None
         case FaultBody(detail=fault):
             return fault.message, fault.error_type, None, None
         case InvalidRequestBody(detail=(first, *_)):

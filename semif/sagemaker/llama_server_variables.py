@@ -23,10 +23,12 @@ MAX_BYTES = 32_768
 """Names and values together."""
 
 _ONE_MODEL = "the model is the one that [model] names"
+_FROM_HUB = "the container downloads what [model] names: write hf_repo, hf_file and revision, a commit, there"
 _TWO_ROUTES = "SageMaker asks port 8080 of the container, and its /ping and /invocations"
 _IAM = "IAM guards the endpoint, and SageMaker hands no key on"
 FIXED_VARIABLES = {
-    **dict.fromkeys(("MODEL", "MODEL_DIR", "MODEL_URL", "HF_REPO", "HF_FILE", "DOCKER_REPO"), _ONE_MODEL),
+    **dict.fromkeys(("MODEL", "MODEL_DIR", "MODEL_URL", "DOCKER_REPO"), _ONE_MODEL),
+    **dict.fromkeys(("HF_REPO", "HF_FILE"), _FROM_HUB),
     **dict.fromkeys(("HOST", "PORT", "API_PREFIX", "SSL_KEY_FILE", "SSL_CERT_FILE"), _TWO_ROUTES),
     **dict.fromkeys(("API_KEY", "API_KEY_FILE"), _IAM),
     "HF_TOKEN": "a Model's variables are no place for secrets; pack a private model with a preset",

@@ -46,6 +46,12 @@ def shape_message(detail: ErrorDetails, allowed: Iterable[str] = ()) -> str:
     )
 
 
+def state_problem(location: Location, state: object) -> Problem:
+    """What is wrong with a state that is none."""
+    got = "an empty one" if state in ("", {}, []) else type_name(state)
+    return Problem(location, f"must be a non-empty string, object or array, got {got}", "state_type")
+
+
 def is_an_echo(detail: ErrorDetails) -> bool:
     """Whether an array is too short only by pydantic's count, which leaves out items with a problem."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]

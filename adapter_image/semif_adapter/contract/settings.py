@@ -5,7 +5,7 @@ the SageMaker Model: both sides agree because there is one list.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +21,20 @@ Transform" in its developer guide)."""
 MOST_QUEUED_TOKENS = 16_777_216
 SECRET = frozenset({"api_key"})
 """Settings whose value no message may show."""
+_OWN_TOKENIZER = "has no counterpart, the GGUF's own tokenizer is used; remove it"
+ELSEWHERE = {
+    "n_gpu_layers": "is called SEMIF_GPU_LAYERS here",
+    "max_tokens": "is called SEMIF_CONTEXT_TOKENS here",
+    "max_shared_decisions": "is called SEMIF_MAX_DECISIONS here",
+    "max_request_tokens": "has no counterpart: each prompt may have SEMIF_CONTEXT_TOKENS, all that waits "
+    "SEMIF_MAX_QUEUED_TOKENS; remove it",
+    "gguf_path": "is called SEMIF_GGUF here",
+    "llama_cpp_lib_dir": "is called SEMIF_LIBRARY_DIR here",
+    "tokenizer_source": _OWN_TOKENIZER,
+    "tokenizer_revision": _OWN_TOKENIZER,
+}
+"""The variables of AWS's sample that ours are not called (server.py of 03-features/semif-decision-model in
+aws-samples/sagemaker-genai-hosting-examples, read on 2026-11-30); both projects share the prefix."""
 
 
 class Settings(BaseModel):
@@ -113,7 +127,9 @@ class Settings(BaseModel):
         description="key that callers of /v1/... and /invocations must send as a Bearer token; unset: none",
     )
     model_aliases: bool = Field(
-        True, description="whether System One's own model names (jev-...) mean the model that is served"
+        True,
+        description="whether the names of other decision models (jev-, kev-, laya-, strands-decider-...; "
+        "gpt-6-luna) mean the model that is served",
     )
     confidence: Literal["reference", "peak"] = Field(
         "reference",
@@ -143,10 +159,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            problems = "; ".join(
-                _describe(problem["loc"][0], problem["msg"], problem["input"]) for problem in error.errors()
-            )
-            raise StartupError(problems) from None
+            raise StartupError("; ".join(_describe(error))) from None
 
     def to_env(self) -> dict[str, str]:
         """The variables that make `from_env` return these settings; fields at their default are left out."""
@@ -158,11 +171,20 @@ def _plain(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
-def _describe(name: int | str, problem: str, value: object) -> str:
-    variable = PREFIX + str(name).upper()
-    if name not in Settings.model_fields:
-        known = ", ".join(PREFIX + field.upper() for field in Settings.model_fields)
-        return f"{variable} is not a setting, known are {known}"
-    message = problem[0].lower() + problem[1:]
-    shown = variable if name in SECRET else f"{variable}={value}"
-    return f"{shown} is not allowed: {message} ({Settings.model_fields[str(name)].description})"
+def _describe(error: ValidationError) -> Iterator[str]:
+    """What is wrong, a part for each variable; the list of all settings once, at the end."""
+    unknown = False
+    for problem in error.errors():
+        name = str(problem["loc"][0])
+        variable = PREFIX + name.upper()
+        if name in ELSEWHERE:
+            yield f"{variable} {ELSEWHERE[name]}"
+        elif name not in Settings.model_fields:
+            unknown = True
+            yield f"{variable} is not a setting"
+        else:
+            message = problem["msg"][0].lower() + problem["msg"][1:]
+            shown = variable if name in SECRET else f"{variable}={problem['input']}"
+            yield f"{shown} is not allowed: {message} ({Settings.model_fields[name].description})"
+    if unknown:
+        yield f"settings are {', '.join(PREFIX + field.upper() for field in Settings.model_fields)}"

@@ -20,6 +20,12 @@ MAX_DECISIONS = 1024
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
+State = (
+    NonEmptyText
+    | Annotated[dict[str, JsonValue], Field(min_length=1)]
+    | Annotated[list[JsonValue], Field(min_length=1)]
+)
+"""What a decision is about; nothing cannot be judged."""
 Readout = Literal["letters", "text", "head"]
 Layout = Literal["schema-first", "state-first"]
 Mode = Literal["invariant", "batched"]
@@ -44,7 +50,7 @@ class Decision(WireModel):
     """One question about one state, and the options to choose from, in the caller's order."""
 
     id: Identifier
-    state: Annotated[str, StringConstraints(min_length=1)] | dict[str, JsonValue] | list[JsonValue]
+    state: State
     question: NonEmptyText
     options: Annotated[tuple[Option, ...], Field(min_length=2, max_length=MAX_OPTIONS)]
 
@@ -174,12 +180,16 @@ class Ready(WireModel):
     status: Literal["ready"] = "ready"
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class ErrorDetail(WireModel):
     """What is wrong: a code for programs, a message for people, and where in the request it is."""
 
     code: str
     message: str
-    path: str | None = None
+    path: Annotated[str | None, Field(exclude_if=_is_none)] = None
 
 
 class ErrorBody(WireModel):
@@ -187,4 +197,4 @@ class ErrorBody(WireModel):
 
     error: ErrorDetail
     retryable: bool
-    retry_after_seconds: float | None = None
+    retry_after_seconds: Annotated[float | None, Field(exclude_if=_is_none)] = None

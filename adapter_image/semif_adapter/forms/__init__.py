@@ -1,1 +1,1 @@
-"""The forms of a request's body, each parsed into questions: `decision`, `decisions` and System One."""
+"""The forms of a request's body, each parsed into questions: ours, System One's and OpenAI's."""

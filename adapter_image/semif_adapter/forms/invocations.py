@@ -16,6 +16,7 @@ from semif_adapter.contract.request_problems import (
     path_text,
     refuse,
     shape_message,
+    state_problem,
     type_name,
     value_at,
 )
@@ -28,14 +29,16 @@ from semif_adapter.contract.wire import (
     Option,
     Parameters,
 )
+from semif_adapter.forms.openai_decisions.parse import is_ours as is_openais
 from semif_adapter.forms.systemone.parse import is_ours as is_system_ones
 
 FORMS = ("decision", "decisions", "questions", "messages")
 OUR_KEYS = frozenset(FORMS).union(
     *(wire.model_fields for wire in (DecisionRequest, Decision, Option, Parameters))
 )
-FormKey = Literal["decision", "decisions", "questions"]
-"""The key of a body that says which form it has."""
+FormKey = Literal["decision", "decisions", "questions", "input"]
+"""The key of a body that says which form it has; `input` is what OpenAI's `questions` are about, while System
+One's are about a `state`."""
 
 
 def read_document(body: bytes) -> dict[str, Any]:
@@ -49,6 +52,8 @@ def read_document(body: bytes) -> dict[str, Any]:
 def form_of(document: dict[str, Any]) -> FormKey:
     """The request's form: the one of FORMS that it has. Raises InvalidRequestError, also for text."""
     keys = [form for form in FORMS if form in document]
+    if "input" in document and "state" not in document and keys in ([], ["questions"]):
+        return "input"
     match keys:
         case ["decision" | "decisions" | "questions" as form]:
             return form
@@ -97,8 +102,11 @@ def parse_decision(document: dict[str, Any]) -> Decision:
 
 def is_ours(location: Location) -> bool:
     """Whether the key at the end of `location` is the wire's and not the caller's."""
-    if location[0] == "questions":
-        return is_system_ones(location)
+    match location:
+        case ("input", *_) | ("questions", int(), *_):
+            return is_openais(location)
+        case ("questions", *_):
+            return is_system_ones(location)
     return location[-1] in OUR_KEYS and "state" not in location[:-1]
 
 
@@ -112,11 +120,7 @@ def _shape_problems(document: object, form: type[BaseModel], error: ValidationEr
             if location in states:
                 continue
             states.add(location)
-            state = value_at(document, location)
-            got = "an empty string" if state == "" else type_name(state)
-            yield Problem(
-                location, f"must be a non-empty string, an object or an array, got {got}", "state_type"
-            )
+            yield state_problem(location, value_at(document, location))
         elif not is_an_echo(detail):
             yield Problem(location, shape_message(detail, _allowed_keys(form, location)), detail["type"])
 

@@ -24,7 +24,7 @@ from semif_adapter.http.boundary import Boundary
 from semif_adapter.http.invocations import invocations_operation
 from semif_adapter.http.openapi import Operation, openapi
 from semif_adapter.http.replies import error_reply, json_reply, model_reply
-from semif_adapter.http.systemone import system_one_operations
+from semif_adapter.http.v1 import v1_operations
 from semif_adapter.serving.intake import Intake
 from semif_adapter.serving.request_log import RECORD
 from semif_adapter.serving.request_queue import RequestQueue
@@ -83,7 +83,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
             other_reply=("application/json", "object"),
             refusals={ErrorBody: (431,)},
         ),
-        *system_one_operations(settings, queue, intake),
+        *v1_operations(settings, queue, intake),
         Operation(
             "GET",
             "/metrics",

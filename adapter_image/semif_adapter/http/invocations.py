@@ -15,8 +15,19 @@ from semif_adapter.contract.wire import (
 from semif_adapter.forms.decisions import DecisionForm, DecisionsForm
 from semif_adapter.forms.form import Form
 from semif_adapter.forms.invocations import FormKey, form_of, read_document
+from semif_adapter.forms.openai_decisions.form import OpenAIInvocationForm
+from semif_adapter.forms.openai_decisions.types import (
+    OpenAIDecisionInvocation,
+    OpenAIDecisionResponse,
+    OpenAIErrorBody,
+)
 from semif_adapter.forms.systemone.form import SystemOneInvocationForm
-from semif_adapter.forms.systemone.types import InvalidRequestBody, SystemOneInvocation, SystemOneResponse
+from semif_adapter.forms.systemone.types import (
+    FaultBody,
+    InvalidRequestBody,
+    SystemOneInvocation,
+    SystemOneResponse,
+)
 from semif_adapter.http.authentication import check_key
 from semif_adapter.http.media_type import JSON, check_media_type
 from semif_adapter.http.openapi import EXAMPLES, Operation
@@ -28,6 +39,7 @@ FORM_TYPES: dict[FormKey, type[Form]] = {
     "decision": DecisionForm,
     "decisions": DecisionsForm,
     "questions": SystemOneInvocationForm,
+    "input": OpenAIInvocationForm,
 }
 
 
@@ -52,11 +64,16 @@ def invocations_operation(settings: Settings, intake: Intake) -> Operation:
         "POST",
         "/invocations",
         refusals_as_answers(invocations) if settings.batch else invocations,
-        "Score one decision, several about one state, or System One's questions",
+        "Score one decision, several about one state, System One's questions or OpenAI's",
         description="A body of application/jsonlines is taken too, if it is one line.",
-        bodies=(DecisionRequest, DecisionsRequest, SystemOneInvocation),
+        bodies=(DecisionRequest, DecisionsRequest, SystemOneInvocation, OpenAIDecisionInvocation),
         examples=tuple(EXAMPLES),
-        replies=(DecisionResponse, DecisionsResponse, SystemOneResponse),
-        refusals={ErrorBody: (400, 401, 408, 413, 415, 431, 500, 503), InvalidRequestBody: (422,)},
+        replies=(DecisionResponse, DecisionsResponse, SystemOneResponse, OpenAIDecisionResponse),
+        refusals={
+            ErrorBody: (400, 401, 408, 413, 415, 431, 500, 503),
+            InvalidRequestBody: (422,),
+            FaultBody: (500, 503),
+            OpenAIErrorBody: (400, 500, 503),
+        },
         asks_for_key=True,
     )

@@ -49,10 +49,29 @@ _SYSTEM_ONE: Json = {
         },
     },
 }
+_OPENAI: Json = {
+    "model": "gpt-6-luna",
+    "input": _STATE,
+    "questions": [
+        {"type": "predicate", "name": "refund", "instructions": "The customer wants money back."},
+        {
+            "type": "choice",
+            "name": "team",
+            "instructions": "Which team should handle this ticket?",
+            "choices": [{"value": "billing", "description": "Charges and refunds"}, {"value": "shipping"}],
+        },
+        {
+            "type": "score",
+            "instructions": "How angry is the customer?",
+            "levels": [{"label": "calm"}, {"label": "angry"}, {"label": "furious"}],
+        },
+    ],
+}
 EXAMPLES: dict[str, Json] = {
     "decision": {"decision": _DECISION},
     "decisions": {"decisions": [_DECISION, _DECISION | {"id": "again"}]},
     "system-one": _SYSTEM_ONE,
+    "openai-decisions": _OPENAI,
 }
 
 
@@ -91,13 +110,15 @@ class Operation:
             }
             entry["requestBody"] = {"required": True, "content": content}
         entry["responses"] = {"200": {"description": "the answer", "content": self._content()}} | {
-            str(status): {"description": REFUSED[status], "content": _json((body,))}
-            for body, statuses in self.refusals.items()
-            for status in statuses
+            str(status): {"description": REFUSED[status], "content": _json(self._refused_with(status))}
+            for status in sorted({status for statuses in self.refusals.values() for status in statuses})
         }
         if self.asks_for_key and settings.api_key:
             entry["security"] = [{"bearer": []}]
         return entry
+
+    def _refused_with(self, status: int) -> list[type[BaseModel]]:
+        return [body for body, statuses in self.refusals.items() if status in statuses]
 
     def _content(self) -> Json:
         if self.other_reply:
@@ -123,6 +144,8 @@ def openapi(operations: Sequence[Operation], settings: Settings) -> bytes:
     schemas["DecisionsRequest"]["properties"]["decisions"]["maxItems"] = settings.max_decisions
     for form in ("SystemOneInvocation", "SystemOneRequest"):
         schemas[form]["properties"]["questions"]["maxProperties"] = settings.max_decisions
+    for form in ("OpenAIDecisionInvocation", "OpenAIDecisionRequest"):
+        schemas[form]["properties"]["questions"]["maxItems"] = settings.max_decisions
     document = {
         "openapi": OPENAPI_VERSION,
         "info": {"title": "Semif decisions", "version": API_VERSION},

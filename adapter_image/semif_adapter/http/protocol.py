@@ -174,7 +174,7 @@ class BoundedProtocol(HttpToolsProtocol):
             # The body went wrong: for the application the client is gone.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        body = error.body().model_dump_json(exclude_none=True).encode()
+        body = error.body().model_dump_json().encode()
         self.transport.write(
             b"".join(
                 (

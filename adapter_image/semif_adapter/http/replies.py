@@ -11,10 +11,13 @@ from semif_adapter.contract.wire import WireModel
 from semif_adapter.engine.computation import RequestResult
 from semif_adapter.forms.decisions import DecisionForm
 from semif_adapter.forms.form import Form
+from semif_adapter.forms.openai_decisions.form import OpenAIDecisionsForm
 from semif_adapter.forms.systemone.form import SystemOneForm
 
 logger = logging.getLogger(__name__)
 
+DECISIONS_PATH = "/v1/decisions"
+"""The route of OpenAI's clients."""
 SYSTEM_ONE_PATHS = "/v1/"
 """What the paths of the System One routes begin with."""
 
@@ -42,10 +45,15 @@ def json_reply(status: int, value: object) -> Response:
 
 def error_reply(error: AdapterError, scope: Scope) -> Response:
     """The reply that tells `error`, in the request's own form, or in that of its route."""
-    form = SystemOneForm if scope["path"].startswith(SYSTEM_ONE_PATHS) else DecisionForm
-    refusal = error.refusal or form.refusal(error)
-    reply = json_reply(refusal.status, refusal.body.model_dump(mode="json", exclude_none=True))
+    refusal = error.refusal or _form_of_route(scope["path"]).refusal(error)
+    reply = json_reply(refusal.status, refusal.body.model_dump(mode="json"))
     reply.headers.update(refusal.headers)
     if isinstance(error, AuthenticationError):
         reply.headers["www-authenticate"] = "Bearer"
     return reply
+
+
+def _form_of_route(path: str) -> type[Form]:
+    if path == DECISIONS_PATH:
+        return OpenAIDecisionsForm
+    return SystemOneForm if path.startswith(SYSTEM_ONE_PATHS) else DecisionForm

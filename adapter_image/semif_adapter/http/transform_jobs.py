@@ -46,6 +46,6 @@ def refusals_as_answers(handler: Handler) -> Handler:
             raise
         except AdapterError as error:
             request.scope[RECORD].code = error.code
-            return json_reply(200, error.body().model_dump(mode="json", exclude_none=True))
+            return json_reply(200, error.body().model_dump(mode="json"))
 
     return answer

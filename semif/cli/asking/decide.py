@@ -63,7 +63,7 @@ def command(
 
     FILE holds a request as JSON, - reads it from standard input: a decision object, or
     {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
-    the System One API is answered too, its reply shown as JSON.
+    the System One API or of OpenAI's Decisions API is answered too, its reply shown as JSON.
 
     A request that meets overload, throttling or a broken connection is sent again, up to four times within
     a minute; standard error tells of it.

@@ -27,7 +27,8 @@ from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import SharedTiming
 from semif_adapter.engine.engine import Engine
 from semif_adapter.engine.model_files import find_model
-from semif_adapter.forms.systemone.answers import peak, to_response
+from semif_adapter.forms.confidence import peak
+from semif_adapter.forms.systemone.answers import to_response
 from semif_adapter.forms.systemone.questions import to_questions
 from semif_adapter.forms.systemone.types import ChoiceAnswer, NoulAnswer, ScoreAnswer, SystemOneInvocation
 from tests.support.runs.calibrations import TEMPERATURE, calibration, write_calibration

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from semif_adapter.contract.errors import StartupError
@@ -26,6 +28,36 @@ def test_a_wrong_or_unknown_variable_is_named_in_one_line(name: str, value: str)
     with pytest.raises(StartupError, match=name) as raised:
         Settings.from_env({name: value})
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("SEMIF_N_GPU_LAYERS", "SEMIF_N_GPU_LAYERS is called SEMIF_GPU_LAYERS here"),
+        ("SEMIF_MAX_TOKENS", "SEMIF_MAX_TOKENS is called SEMIF_CONTEXT_TOKENS here"),
+        ("SEMIF_MAX_SHARED_DECISIONS", "SEMIF_MAX_SHARED_DECISIONS is called SEMIF_MAX_DECISIONS here"),
+        ("SEMIF_GGUF_PATH", "SEMIF_GGUF_PATH is called SEMIF_GGUF here"),
+        ("SEMIF_LLAMA_CPP_LIB_DIR", "SEMIF_LLAMA_CPP_LIB_DIR is called SEMIF_LIBRARY_DIR here"),
+        ("SEMIF_MAX_REQUEST_TOKENS", "SEMIF_MAX_REQUEST_TOKENS has no counterpart: each prompt may have"),
+        ("SEMIF_TOKENIZER_REVISION", "SEMIF_TOKENIZER_REVISION has no counterpart, the GGUF's own tokenizer"),
+    ],
+)
+def test_the_samples_variables_are_told_their_new_names(name: str, said: str) -> None:
+    with pytest.raises(StartupError) as raised:
+        Settings.from_env({name: "1"})
+    assert str(raised.value).startswith(said)
+    assert "settings are" not in str(raised.value)
+    for new in re.findall("SEMIF_[A-Z_]+", str(raised.value).removeprefix(name)):
+        assert new.removeprefix("SEMIF_").lower() in Settings.model_fields
+
+
+def test_the_settings_are_listed_once_however_many_are_unknown() -> None:
+    with pytest.raises(StartupError) as raised:
+        Settings.from_env({"SEMIF_A": "1", "SEMIF_B": "1", "SEMIF_N_GPU_LAYERS": "-1", "SEMIF_PORT": "0"})
+    message = str(raised.value)
+    assert message.count("SEMIF_CONTEXT_TOKENS") == 1
+    assert "SEMIF_A is not a setting; SEMIF_B is not a setting; " in message
+    assert "SEMIF_PORT=0 is not allowed" in message
 
 
 def test_other_peoples_variables_are_none_of_ours() -> None:

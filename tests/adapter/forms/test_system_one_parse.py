@@ -10,7 +10,7 @@ from jevcompat.validate import choice_confidence, score_confidence
 
 from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.strict_json import read_json
-from semif_adapter.forms.systemone.answers import peak, spread
+from semif_adapter.forms.confidence import peak, spread
 from semif_adapter.forms.systemone.parse import is_ours, parse_system_one
 from semif_adapter.forms.systemone.questions import to_questions
 from semif_adapter.forms.systemone.refusal import refusal
@@ -30,6 +30,7 @@ documents: st.SearchStrategy[Any] = st.recursive(
     max_leaves=20,
 )
 texts = secrets | st.dictionaries(secrets, documents, max_size=2) | st.lists(documents, max_size=2)
+states = secrets | st.just({"a": SECRET}) | st.lists(documents, min_size=1, max_size=2)
 optional = st.none() | texts
 nouls = st.fixed_dictionaries(
     {"type": st.just("noul"), "instructions": texts},
@@ -46,7 +47,7 @@ scores = st.fixed_dictionaries(
     optional={"instructions": optional},
 )
 questions = st.dictionaries(secrets, nouls | choices | scores, min_size=1, max_size=4)
-requests = st.fixed_dictionaries({"model": secrets, "state": texts, "questions": questions})
+requests = st.fixed_dictionaries({"model": secrets, "state": states, "questions": questions})
 nearly_right = st.builds(
     lambda one, extra, bad: one | {"questions": one["questions"] | bad} | extra,
     requests,

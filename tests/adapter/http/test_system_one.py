@@ -82,7 +82,7 @@ def test_every_type_is_answered_under_its_own_id(server: Server, path: str) -> N
     assert server.engine.calls[-1][1] == "state-first"
 
 
-@pytest.mark.parametrize("state", ["text", {"a": [1, None]}, [{}], {}, []])
+@pytest.mark.parametrize("state", ["text", {"a": [1, None]}, [{}]])
 def test_a_state_is_text_an_object_or_an_array(server: Server, state: object) -> None:
     assert post(server, asked({"q": NOUL}, state=state)).status == 200
     assert server.engine.calls[-1][0][0].state == state
@@ -129,8 +129,18 @@ WRONG: list[tuple[Any, list[str | int], str]] = [
     ([], [], "must be an object, got an array"),
     ({"state": "s", "questions": {"q": NOUL}}, ["model"], "is missing"),
     ({"model": "jev-latest", "questions": {"q": NOUL}}, ["state"], "is missing"),
-    (asked({"q": NOUL}, state=""), ["state"], "must be a non-empty string, an object or an array"),
+    (asked({"q": NOUL}, state=""), ["state"], "must be a non-empty string, object or array"),
     (asked({"q": NOUL}, state=None), ["state"], "got null"),
+    (
+        asked({"q": NOUL}, state={}),
+        ["state"],
+        "must be a non-empty string, object or array, got an empty one",
+    ),
+    (
+        asked({"q": NOUL}, state=[]),
+        ["state"],
+        "must be a non-empty string, object or array, got an empty one",
+    ),
     (asked({}), ["questions"], "must hold at least 1, got 0"),
     (asked([NOUL]), ["questions"], "must be an object, got an array"),
     (asked({"": NOUL}), ["questions", "#0"], "must have a name that is not empty"),
@@ -210,7 +220,7 @@ def test_what_is_wrong_is_named_by_location(
 def test_all_problems_are_named_and_many_are_cut_short(server: Server) -> None:
     listed = problems(post(server, asked({str(number): {"type": "score"} for number in range(50)}, state=1)))
     assert len(listed) == 20
-    assert listed[0] == (["state"], "must be a non-empty string, an object or an array, got a number")
+    assert listed[0] == (["state"], "must be a non-empty string, object or array, got a number")
     assert listed[1] == (["questions", "#0", "criteria"], "is missing")
 
 
@@ -232,10 +242,11 @@ def test_questions_are_limited(start_server: StartServer) -> None:
 def test_the_model_is_this_one_under_its_own_name_or_an_alias(
     server: Server, start_server: StartServer
 ) -> None:
-    for name in ("scripted", "jev-latest", "jev-1.13.0", "jev"):
+    others = ("kev-4b", "Kev-0.8B", "laya-latest", "Laya", "strands-decider-latest")
+    for name in ("scripted", "jev-latest", "jev-1.13.0", "jev", *others):
         reply = post(server, asked({"q": NOUL}, model=name))
         assert reply.json["model"] == "scripted"
-    for name in (SECRET, "", "jevin"):
+    for name in (SECRET, "", "jevin", "kevin", "strands", "gpt-6-luna"):
         reply = post(server, asked({"q": NOUL}, model=name))
         assert reply.status == 404
         assert fault(reply) == "model_not_found"

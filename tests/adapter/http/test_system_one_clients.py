@@ -1,14 +1,27 @@
-"""System One's own clients against `semif serve embedded`: the conformance suite and the official SDK."""
+"""System One's clients against `semif serve`: the suite, JevBench, its SDK, the Strands SDK's body."""
 
+import json
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import jevbench
 import pytest
+import typesafe_sdk
+from botocore.exceptions import ClientError
 from jevcompat.checks import CASES
 from jevcompat.runner import Report, run
+from pydantic import TypeAdapter
 from typesafe_sdk import Choice, Noul, RetryPolicy, Score, TypeSafeAuthenticationError, TypeSafeClient
 
+from semif.aws.clients import Aws
+from semif.project.root import project_root
+from tests.support.servers.sagemaker_stand_in import StandIn, model_error
 from tests.support.servers.serving import serving
+
+if TYPE_CHECKING:
+    from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
 KEY = "a-key-for-tests"
 # Long enough for the SDK to compress it.
@@ -95,3 +108,72 @@ def test_the_official_sdk_tells_a_wrong_key(locked: str) -> None:
         pytest.raises(TypeSafeAuthenticationError, match="not the right one"),
     ):
         client.system_one(state=STATE, questions=QUESTIONS)
+
+
+def test_jevbench_finds_each_question_independent_of_the_others(open_to_all: str) -> None:
+    """What JevBench calls coherent depends on the weights; that a batch changes no answer does not."""
+    model = jevbench.systemone(f"{open_to_all}/v1/systemone", model="kev-4b")
+    with model.client:
+        assert set(jevbench.check(model)["questions"]) == {"noul", "choice", "score"}
+        report = jevbench.evaluate(model, suite="examples", dimensions=["BAT"], cache=None, bootstrap=0)
+
+    assert report.errors == []
+    assert report.dimensions["BAT"] == 1.0
+
+
+STRANDS = {
+    "EndpointName": "semif-demo",
+    "ContentType": "application/json",
+    "Accept": "application/json",
+    "Body": json.dumps(
+        {
+            "state": {"messages": [{"role": "user", "content": [{"text": STATE}]}]},
+            "model": "strands-decider-latest",
+            "questions": {
+                "refund": {"type": "noul", "instructions": "Is the customer asking for money back?"},
+                "team": {"type": "choice", "criteria": {"Billing": "Payments", "Technical": None}},
+                "anger": {"type": "score", "instructions": "How angry?", "criteria": ["Calm", "Angry"]},
+            },
+        },
+        ensure_ascii=False,
+    ),
+}
+"""What the Strands Agents SDK's SageMakerDecisionModel sends, as its repository has it: no release has it yet
+(PyPI's newest, 1.62.0)."""
+FULL = json.dumps({"detail": {"error_type": "overloaded", "message": "16 are in flight; try again in 1 s"}})
+
+
+def test_the_strands_sdks_body_gets_answers_that_its_decoder_reads(
+    open_to_all: str, stand_in: StandIn, runtime: "SageMakerRuntimeClient"
+) -> None:
+    stand_in.behind = open_to_all
+    reply = json.loads(runtime.invoke_endpoint(**STRANDS)["Body"].read())
+
+    decoder: TypeAdapter[Any] = TypeAdapter(typesafe_sdk.Answer)
+    answers = {name: decoder.validate_json(json.dumps(answer)) for name, answer in reply["answers"].items()}
+    assert [answer.type for answer in answers.values()] == ["noul", "choice", "score"]
+    assert reply["usage"]["input_tokens"] > 0
+
+
+def test_overload_reaches_the_strands_sdk_as_a_model_error_and_can_be_waited_out(
+    open_to_all: str, stand_in: StandIn, runtime: "SageMakerRuntimeClient"
+) -> None:
+    stand_in.behind = open_to_all
+    stand_in.script = [model_error(503, FULL)]
+    with pytest.raises(ClientError) as told:
+        runtime.invoke_endpoint(**STRANDS)
+    assert told.value.response["Error"]["Code"] == "ModelError"
+
+    example = runpy.run_path(str(project_root() / "examples" / "retry_overload.py"))
+    own = Aws(region="us-east-1", endpoint_url=stand_in.url).sagemaker_runtime
+    client = example["retry_overload"](own, attempts=3, longest_seconds=0)
+    stand_in.script = [model_error(503, FULL)] * 2
+    assert client.invoke_endpoint(**STRANDS)["ResponseMetadata"]["HTTPStatusCode"] == 200
+    stand_in.script = [model_error(503, FULL)] * 3
+    with pytest.raises(ClientError, match="in flight"):
+        client.invoke_endpoint(**STRANDS)
+    assert stand_in.script == []
+    stand_in.script = [model_error(422, "wrong")] * 2
+    with pytest.raises(ClientError, match="wrong"):
+        client.invoke_endpoint(**STRANDS)
+    assert len(stand_in.script) == 1

@@ -156,8 +156,10 @@ def _round() -> Any:
 
 STATES: dict[str, tuple[Any, str]] = {
     "empty": ("", "decision.state must be a non-empty string"),
-    "none": (None, "decision.state must be a non-empty string, an object or an array, got null"),
-    "number": (7, "decision.state must be a non-empty string, an object or an array"),
+    "an empty object": ({}, "decision.state must be a non-empty string, object or array, got an empty one"),
+    "an empty array": ([], "decision.state must be a non-empty string, object or array, got an empty one"),
+    "none": (None, "decision.state must be a non-empty string, object or array, got null"),
+    "number": (7, "decision.state must be a non-empty string, object or array"),
     "not a number": ({"mauve": math.nan}, "is not a finite number"),
     "surrogate": ({"a": "mauve\ud83d"}, "holds an unpaired surrogate"),
     "date": ({"mauve": datetime(2026, 1, 1, tzinfo=UTC)}, "type datetime is not JSON serializable"),

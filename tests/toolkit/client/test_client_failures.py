@@ -245,6 +245,14 @@ def test_system_ones_errors_are_read_too(stand_in: StandIn, runtime: "SageMakerR
     assert str(found).startswith("the container answered 422 missing at body.questions.q: has no criteria")
 
 
+def test_openais_errors_are_read_too(stand_in: StandIn, runtime: "SageMakerRuntimeClient") -> None:
+    said = {"message": "input is missing", "type": "invalid_request_error", "param": "input", "code": "wrong"}
+    stand_in.script = [model_error(400, json.dumps({"error": said}))]
+    found = Recorded(runtime).fail()
+    assert (found.code, found.path) == ("wrong", "input")
+    assert str(found).startswith("the container answered 400 wrong: input is missing")
+
+
 def slow_runtime(url: str) -> "SageMakerRuntimeClient":
     config = INVOKE.merge(botocore.config.Config(read_timeout=0.2))
     return Aws(region="us-east-1", endpoint_url=url).session.client(

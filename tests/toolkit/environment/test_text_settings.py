@@ -73,7 +73,7 @@ def test_saved_prompts_and_context_count_against_the_memory(environment_of: Envi
         ('"SM_LLAMA_CPP_A\\nB" = 1', r"text: 'SM_LLAMA_CPP_A\nB' is not a variable"),
         ("SM_LLAMA_CPP_PORT = 9", "text.SM_LLAMA_CPP_PORT cannot be set: SageMaker asks port 8080"),
         ('SM_LLAMA_CPP_MODEL = "/x"', "text.SM_LLAMA_CPP_MODEL cannot be set: the model is the one that"),
-        ('SM_LLAMA_CPP_HF_REPO = "a/b"', "text.SM_LLAMA_CPP_HF_REPO cannot be set: the model is the one"),
+        ('SM_LLAMA_CPP_HF_REPO = "a/b"', "hf_repo, hf_file and revision, a commit, there"),
         ('SM_LLAMA_CPP_HF_TOKEN = "x"', "a Model's variables are no place for secrets"),
         ('SM_LLAMA_CPP_API_KEY = "x"', "IAM guards the endpoint"),
         (

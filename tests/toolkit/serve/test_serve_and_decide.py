@@ -20,8 +20,11 @@ from tests.support.servers.sagemaker_stand_in import HANG_UP, Reply, StandIn, ad
 from tests.support.servers.serving import SEMIF, free_port
 
 SYSTEM_ONE = project_root() / "examples" / "systemone.json"
+OPENAI = project_root() / "examples" / "openai-decisions.json"
 REQUESTS = set((project_root() / "examples").glob("*.json"))
-EXAMPLES = sorted(path for path in REQUESTS - {SYSTEM_ONE} if not path.name.endswith(".calibration.json"))
+EXAMPLES = sorted(
+    path for path in REQUESTS - {SYSTEM_ONE, OPENAI} if not path.name.endswith(".calibration.json")
+)
 
 
 @pytest.fixture
@@ -64,6 +67,13 @@ def test_system_ones_answers_are_shown_as_they_came(url: str) -> None:
     status, output, _ = decide("--url", url, str(SYSTEM_ONE))
     assert status == 0
     assert json.loads(output)["answers"].keys() == json.loads(SYSTEM_ONE.read_bytes())["questions"].keys()
+
+
+def test_openais_answers_are_shown_as_they_came(url: str) -> None:
+    status, output, _ = decide("--url", url, str(OPENAI))
+    assert status == 0
+    asked = json.loads(OPENAI.read_bytes())["questions"]
+    assert [answer["name"] for answer in json.loads(output)["answers"]] == [each["name"] for each in asked]
 
 
 def test_the_bars_name_question_and_options(url: str) -> None:

@@ -1,10 +1,11 @@
 """Probabilities to the answers of System One."""
 
-from collections.abc import Callable, Sequence
-from typing import Literal, TypedDict
+from collections.abc import Sequence
+from typing import TypedDict
 
 from semif_adapter.contract.question import content_text
 from semif_adapter.contract.wire import AppliedCalibration, Readout, Result, SharedTiming
+from semif_adapter.forms.confidence import Confidence, expected_level, of_score, peak
 from semif_adapter.forms.systemone.questions import TRUE
 from semif_adapter.forms.systemone.types import (
     AnyAnswer,
@@ -18,12 +19,6 @@ from semif_adapter.forms.systemone.types import (
     SystemOneResponse,
     Usage,
 )
-
-Confidence = Literal["reference", "peak"]
-"""How sure a score is: by the spread around its most likely level, or by that level's probability alone.
-
-A choice's confidence is the latter in both: its options have no distances.
-"""
 
 
 class _Ours(TypedDict):
@@ -74,30 +69,10 @@ def _answer(
                 **ours,
             )
         case ScoreQuestion():
-            formula: Callable[[Sequence[float]], float] = spread if confidence == "reference" else peak
             return ScoreAnswer(
-                score=sum(level * probability for level, probability in enumerate(result.probabilities)),
+                score=expected_level(result.probabilities),
                 legend={str(level): content_text(text) for level, text in enumerate(question.criteria)},
                 probabilities=probabilities,
-                confidence=formula(result.probabilities),
+                confidence=of_score(confidence)(result.probabilities),
                 **ours,
             )
-
-
-def peak(probabilities: Sequence[float]) -> float:
-    """How far the largest of two or more probabilities is above an even share: 0 to 1."""
-    even = 1 / len(probabilities)
-    return _bounded((max(probabilities) - even) / (1 - even))
-
-
-def spread(probabilities: Sequence[float]) -> float:
-    """How closely two or more levels gather around the most likely one, 1; 0 where no closer than evenly."""
-    count = len(probabilities)
-    best = max(range(count), key=probabilities.__getitem__)
-    distance = sum(probability * abs(level - best) for level, probability in enumerate(probabilities))
-    even = sum(abs(level - (count - 1) / 2) for level in range(count)) / count
-    return _bounded(1 - distance / even)
-
-
-def _bounded(value: float) -> float:
-    return min(1.0, max(0.0, value))

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Self
 from semif_adapter.contract.errors import AdapterError, Refusal
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Result, SharedTiming, WireModel
+from semif_adapter.forms.confidence import Confidence
 from semif_adapter.forms.form import Form
-from semif_adapter.forms.systemone.answers import Confidence, to_response
+from semif_adapter.forms.systemone.answers import to_response
 from semif_adapter.forms.systemone.parse import parse_system_one
 from semif_adapter.forms.systemone.questions import to_questions
 from semif_adapter.forms.systemone.refusal import refusal

@@ -10,7 +10,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from semif_adapter.contract.errors import Location, Problem
-from semif_adapter.contract.request_problems import is_an_echo, refuse, shape_message, type_name, value_at
+from semif_adapter.contract.request_problems import (
+    is_an_echo,
+    refuse,
+    shape_message,
+    state_problem,
+    type_name,
+    value_at,
+)
 from semif_adapter.forms.systemone.types import (
     NoulCriteria,
     NoulQuestion,
@@ -76,10 +83,7 @@ def _shape_problem(document: object, detail: ErrorDetails) -> Problem:
     if detail["type"] == "missing":
         return Problem(location, "is missing", "missing")
     if location == ("state",):
-        got = "an empty string" if value == "" else type_name(value)
-        return Problem(
-            location, f"must be a non-empty string, an object or an array, got {got}", "state_type"
-        )
+        return state_problem(location, value)
     if _is_text(location):
         return Problem(
             location, f"must be a string, an object or an array, got {type_name(value)}", "text_type"
@@ -94,7 +98,7 @@ def _real_location(document: object, detail: ErrorDetails) -> Location:
         if depth == 2 and detail["loc"][0] == "questions" and step in TYPES:
             continue
         holder = value_at(document, location)
-        there = step in holder if isinstance(holder, dict) else isinstance(holder, list)
+        there = step in holder if isinstance(holder, dict) else isinstance(step, int)
         if not there and detail["type"] != "missing":
             break
         location += (step,)

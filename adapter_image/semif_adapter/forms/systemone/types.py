@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import ConfigDict, Field
 
 from semif_adapter.contract.question import Content
 from semif_adapter.contract.wire import (
@@ -11,6 +11,7 @@ from semif_adapter.contract.wire import (
     NonEmptyText,
     Readout,
     SharedTiming,
+    State,
     WireModel,
 )
 
@@ -61,7 +62,7 @@ class SystemOneInvocation(WireModel):
     model_config = ConfigDict(extra="ignore")
 
     model: str | None = None
-    state: Annotated[str, StringConstraints(min_length=1)] | dict[str, JsonValue] | list[JsonValue]
+    state: State
     questions: Annotated[dict[NonEmptyText, AnyQuestion], Field(min_length=1)]
 
 
