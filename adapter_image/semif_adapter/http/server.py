@@ -19,7 +19,7 @@ from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.app import create_app
 from semif_adapter.http.protocol import BoundedProtocol
-from semif_adapter.serving import request_log
+from semif_adapter.serving import line_writer, request_log
 from semif_adapter.serving.lifecycle import DRAINING_RETRY_SECONDS
 from semif_adapter.serving.request_queue import RequestQueue
 
@@ -54,7 +54,7 @@ def serve(
     running. Raises StartupError if the port cannot be had or the model cannot be loaded.
     """
     # A process killed by SIGILL (a library built for a newer CPU), SIGSEGV or SIGABRT says so as it ends.
-    faulthandler.enable(all_threads=False)
+    faulthandler.enable(2, all_threads=False)  # there may be no sys.stderr
     request_log.configure(settings.log_level)
     _raise_file_limit()
     with listen(settings.host, settings.port) as listener:
@@ -119,6 +119,7 @@ async def _until_stopped(settings: Settings, queue: RequestQueue, serving: "asyn
     def on_signal() -> None:
         if stop.is_set():
             logger.error("stopping at once, at the second signal")
+            line_writer.flush()
             os._exit(EXIT_UNFINISHED)
         stop.set()
 

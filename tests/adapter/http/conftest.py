@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import uvicorn
 
+from semif.project.root import project_root
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result, ResultTiming, SharedTiming
@@ -27,6 +28,8 @@ from semif_adapter.http.server import listen
 from semif_adapter.llama.context import Pass, Rows
 from semif_adapter.serving.request_queue import RequestQueue
 from tests.support.models.model_info import model_info
+from tests.support.servers.adapter_process import Adapter
+from tests.support.servers.waiting_engine import WAITING_ENGINE
 
 INFO = model_info(name="scripted", file="scripted.gguf")
 TURN = 512
@@ -295,3 +298,27 @@ def decision() -> dict[str, Any]:
         "question": "Which queue?",
         "options": [{"id": "refund", "description": "give the money back"}, {"id": "sales"}],
     }
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Adapter]]:
+    """Start adapters that are gone when the test ends."""
+    with ExitStack() as started:
+        yield lambda *command, **variables: started.enter_context(Adapter([*command], **variables))
+
+
+@pytest.fixture
+def start_waiting(start: Callable[..., Adapter]) -> Callable[..., Adapter]:
+    """Start an adapter whose engine is loading, until `go_on`."""
+
+    def start_one(**variables: str) -> Adapter:
+        adapter = start("-c", WAITING_ENGINE, PYTHONPATH=str(project_root()), **variables)
+        adapter.wait_for_line("waiting")
+        return adapter
+
+    return start_one
+
+
+@pytest.fixture
+def waiting(start_waiting: Callable[..., Adapter]) -> Adapter:
+    return start_waiting()

@@ -6,73 +6,15 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from semif.project.root import project_root
 from semif_adapter.contract.settings import Settings
 from semif_adapter.http.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
 from tests.support.machine.waiting import eventually
 from tests.support.servers.adapter_process import Adapter, Document
-
-# An engine that waits: for a line on standard input before it has loaded, and for another before each answer.
-# What the line says happens then: `fault` fails this answer, `dead` the engine, `kill` the process.
-WAITING_ENGINE = """
-import os, signal, sys
-from semif_adapter.contract.settings import Settings
-from semif_adapter.http.server import serve
-from tests.adapter.http.conftest import ScriptedEngine
-
-dead = False
-
-def wait(*_):
-    global dead
-    print("waiting", flush=True)
-    word = sys.stdin.readline().strip()
-    dead = word == "dead"
-    if word == "kill":
-        os.kill(os.getpid(), signal.SIGILL)
-    if word in ("fault", "dead"):
-        raise ValueError(word)
-
-def prove():
-    if dead:
-        raise ValueError("dead")
-
-def load():
-    wait()
-    return ScriptedEngine(wait, prove=prove)
-
-status = serve(Settings.from_env({k: v for k, v in os.environ.items() if k.startswith("SEMIF_")}), load)
-sys.stderr.flush()
-os._exit(status)
-"""
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., Adapter]]:
-    """Start adapters that are gone when the test ends."""
-    with ExitStack() as started:
-        yield lambda *command, **variables: started.enter_context(Adapter([*command], **variables))
-
-
-@pytest.fixture
-def start_waiting(start: Callable[..., Adapter]) -> Callable[..., Adapter]:
-    """Start an adapter whose engine is loading, until `go_on`."""
-
-    def start_one(**variables: str) -> Adapter:
-        adapter = start("-c", WAITING_ENGINE, PYTHONPATH=str(project_root()), **variables)
-        adapter.wait_for_line("waiting")
-        return adapter
-
-    return start_one
-
-
-@pytest.fixture
-def waiting(start_waiting: Callable[..., Adapter]) -> Adapter:
-    return start_waiting()
 
 
 def wait_until_it_serves(adapter: Adapter) -> None:
