@@ -47,7 +47,9 @@ def serve(
     load: Callable[[], ScoringEngine],
     around: Callable[[Starlette], ASGIApp] = lambda app: app,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, then finish what was admitted. A second signal ends the process at once.
+    """Serve until SIGTERM, SIGINT or SIGHUP, then finish what was admitted.
+
+    A second signal ends the process at once.
 
     `around` may put more in front of the application; the container puts nothing there.
     Returns the exit status: EXIT_CLEAN, EXIT_UNFINISHED or EXIT_ENGINE_DEAD. The engine's thread may still be
@@ -125,6 +127,9 @@ async def _until_stopped(settings: Settings, queue: RequestQueue, serving: "asyn
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    # Of a terminal that closes, which may send it twice. Under nohup nobody is to hear of it.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, stop.set)
     loading = asyncio.create_task(queue.lifecycle.wait_loaded())
     stopping = asyncio.create_task(stop.wait())
     breaking = asyncio.create_task(queue.lifecycle.wait_broken())

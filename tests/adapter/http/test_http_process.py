@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from semif.project.root import project_root
 from semif_adapter.contract.settings import Settings
 from semif_adapter.http.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
 from tests.support.machine.waiting import eventually
 from tests.support.servers.adapter_process import Adapter, Document
+from tests.support.servers.waiting_engine import WAITING_ENGINE
 
 
 def wait_until_it_serves(adapter: Adapter) -> None:
@@ -129,7 +131,7 @@ def test_a_port_in_use_is_named(start: Callable[..., Adapter], tmp_path: Path) -
     assert f"cannot listen on 127.0.0.1 port {port}" in log
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_finishes_the_running_decision_and_exits_0(
     waiting: Adapter, decision: Document, number: signal.Signals
 ) -> None:
@@ -144,6 +146,27 @@ def test_a_stop_finishes_the_running_decision_and_exits_0(
     status, log = waiting.end()
     assert status == 0
     assert "Traceback" not in log
+
+
+def test_a_terminal_that_closes_twice_loses_no_answer(waiting: Adapter, decision: Document) -> None:
+    with running(waiting, decision) as request:
+        for _ in range(2):
+            waiting.process.send_signal(signal.SIGHUP)
+            eventually(waiting.ping, lambda status: status != 200)
+        waiting.go_on()
+        assert request.result()[0] == 200
+    assert waiting.end()[0] == 0
+
+
+def test_under_nohup_a_terminal_may_close(start: Callable[..., Adapter], decision: Document) -> None:
+    program = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{WAITING_ENGINE}"
+    adapter = start("-c", program, PYTHONPATH=str(project_root()))
+    adapter.wait_for_line("waiting")
+    with running(adapter, decision) as request:
+        adapter.process.send_signal(signal.SIGHUP)
+        assert adapter.ping() == 200
+        adapter.go_on()
+        assert request.result()[0] == 200
 
 
 def test_a_stop_while_the_model_loads_exits_0(waiting: Adapter) -> None:
