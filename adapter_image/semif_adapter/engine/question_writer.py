@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,14 +51,18 @@ class QuestionWriter:
         self._labels = labels
         self._limit = limit
 
-    def write(self, questions: Sequence[Question], layout: Layout) -> list[list[WrittenQuestion]]:
+    def write(
+        self, questions: Sequence[Question], layout: Layout, go_on: Callable[[], None] = lambda: None
+    ) -> list[list[WrittenQuestion]]:
         """The questions of one request, grouped by readout; those of a group share their first segments.
 
+        `go_on` is called before each, and ends this by what it raises.
         Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError (with counts).
         """
         groups: dict[Readout, list[WrittenQuestion]] = {}
         known: dict[Readout, dict[str, Tokens]] = {"letters": {}, "text": {}}
         for index, question in enumerate(questions):
+            go_on()
             written = self._write(index, question, layout, known)
             groups.setdefault(written.readout, []).append(written)
         return list(groups.values())

@@ -90,6 +90,7 @@ class PromptWriter:
         self._markers = _template_markers(model, np.concatenate([self.system, self._suffix]))
         self._most_tokens = most_tokens
         self._most_bytes = most_tokens * model.longest_token_bytes
+        self._user_defined = model.user_defined_texts
         self._kept = lru_cache(TEXTS_KEPT)(self._tokenize)
 
     @property
@@ -177,7 +178,7 @@ class PromptWriter:
         size = len(text.encode())
         least = -(-size // self._model.longest_token_bytes)
         if size <= self._most_bytes:
-            present = [one for one in self._model.user_defined_texts if one in text]
+            present = [one for one in self._user_defined if one in text]
             # Half: where such texts overlap, llama.cpp may take one for two that are found here.
             least = (
                 sum(1 for _ in re.finditer("|".join(map(re.escape, present)), text)) // 2 if present else 0

@@ -79,12 +79,17 @@ class ScriptedEngine:
         tokens: int | Callable[[Sequence[Question]], int] = 1,
         tokens_per_second: float = 1000.0,
         prove: Callable[[], None] = lambda: None,
+        tokenize: Callable[[Question], None] = lambda _: None,
     ) -> None:
-        """`tokens` is what each request takes, `prove` what the engine does after a fault."""
+        """`tokens` is what each request takes, `prove` what the engine does after a fault.
+
+        `tokenize` takes as long as each question's words take.
+        """
         self.calls: list[tuple[Sequence[Question], Layout]] = []
         self.closed = False
         self.tokens_per_second = tokens_per_second
         self.prove = prove
+        self._tokenize = tokenize
         self._tokens = tokens if callable(tokens) else lambda _: tokens
         self._logit = logit
         context: Any = ScriptedContext(before)
@@ -93,7 +98,12 @@ class ScriptedEngine:
         self._requests: list[Sequence[Question]] = context.requests
         self.scheduler = Scheduler(context, turn_tokens=TURN, shares_passes=False, forget=lambda: None)
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
+    def prepare(
+        self, questions: Sequence[Question], layout: Layout, go_on: Callable[[], None] = lambda: None
+    ) -> Computation:
+        for question in questions:
+            go_on()
+            self._tokenize(question)
         tokens = self._tokens(questions)
         return Computation((), tokens, lambda _: self._steps(questions, layout, tokens))
 
