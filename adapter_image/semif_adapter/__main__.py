@@ -9,6 +9,7 @@ from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.engine import Engine
 from semif_adapter.http.server import serve
+from semif_adapter.serving import line_writer
 
 EXIT_FAILED = 1
 EXIT_USAGE = 64
@@ -17,8 +18,9 @@ EXIT_USAGE = 64
 
 def start(arguments: list[str], run: Callable[[Settings], int]) -> NoReturn:
     """Serve until stopped, then end the process: with EXIT_FAILED, EXIT_USAGE or what `run` returns."""
+    line_writer.open_standard_files()
     status = _status(arguments, run)
-    sys.stderr.flush()
+    line_writer.flush()
     # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
     # interpreter's orderly end would destroy what that thread uses.
     os._exit(status)
@@ -37,7 +39,7 @@ def _status(arguments: list[str], run: Callable[[Settings], int]) -> int:
 
 def _say(message: str) -> None:
     """One line for the operator, whatever the message holds."""
-    sys.stderr.write(f"semif_adapter: {' '.join(message.split())}\n")
+    line_writer.STANDARD_ERROR.write(f"semif_adapter: {' '.join(message.split())}")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ SHAPE_MESSAGES = {
     "tuple_type": "must be an array, got {got}",
     "string_type": "must be a string, got {got}",
     "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must not be blank",
     "string_too_long": "must have at most {limit[max_length]} characters, got {size}",
     "too_short": "must hold at least {limit[min_length]}, got {size}",
     "too_long": "must hold at most {limit[max_length]}, got {size}",

@@ -18,8 +18,10 @@ can be set to take."""
 MAX_DECISIONS = 1024
 """Most decisions of one request that an adapter can be set to take."""
 
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+NOT_BLANK = r"\S"
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=NOT_BLANK)]
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
+Words = Annotated[str, StringConstraints(min_length=1, pattern=NOT_BLANK)]
 State = (
     NonEmptyText
     | Annotated[dict[str, JsonValue], Field(min_length=1)]
@@ -43,7 +45,7 @@ class Option(WireModel):
     """One allowed answer. Without a description the id itself is shown to the model."""
 
     id: Identifier
-    description: NonEmptyText | None = None
+    description: Words | None = None
 
 
 class Decision(WireModel):
@@ -51,7 +53,7 @@ class Decision(WireModel):
 
     id: Identifier
     state: State
-    question: NonEmptyText
+    question: Words
     options: Annotated[tuple[Option, ...], Field(min_length=2, max_length=MAX_OPTIONS)]
 
 

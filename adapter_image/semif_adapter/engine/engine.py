@@ -5,7 +5,7 @@ from the prefix cache.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from time import perf_counter
 from typing import get_args
@@ -167,13 +167,16 @@ class Engine:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
         return self._decoder.context.moved_at
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
+    def prepare(
+        self, questions: Sequence[Question], layout: Layout, go_on: Callable[[], None] = lambda: None
+    ) -> Computation:
         """Write and tokenise the prompts of one request, whose questions share one state.
 
+        `go_on` is called before each question, and ends this by what it raises.
         Safe from any thread. Raises InvalidRequestError (a text that is no Unicode) and PromptTooLongError
         (with counts).
         """
-        groups = self._writer.write(questions, layout)
+        groups = self._writer.write(questions, layout, go_on)
         tokens = count_tokens(groups, can_cut=self._decoder.can_cut)
         return Computation(
             groups, tokens, lambda computation: self._answering.steps(groups, computation.clock)

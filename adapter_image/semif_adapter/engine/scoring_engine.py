@@ -1,6 +1,6 @@
 """The engine's door as the server sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from semif_adapter.contract.question import Question
@@ -33,8 +33,13 @@ class ScoringEngine(Protocol):
     def scheduler(self) -> Scheduler:
         """Runs the forward passes of what was begun."""
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
-        """Make the questions of one request ready to be asked. Safe from any thread. Raises AdapterError."""
+    def prepare(
+        self, questions: Sequence[Question], layout: Layout, go_on: Callable[[], None] = lambda: None
+    ) -> Computation:
+        """Make the questions of one request ready to be asked. Safe from any thread. Raises AdapterError.
+
+        `go_on` is called before each of them, and ends this by what it raises.
+        """
 
     def begin(self, computation: Computation) -> None:
         """Give a request its place among those that the scheduler works on."""

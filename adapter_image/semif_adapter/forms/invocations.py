@@ -173,7 +173,17 @@ def _exact(decision: Decision) -> str:
 
 
 def _repeated_options(location: Location, decision: Decision) -> Iterator[Problem]:
-    return _repeated_ids((*location, "options"), decision.options)
+    location = (*location, "options")
+    yield from _repeated_ids(location, decision.options)
+    first: dict[str, int] = {}
+    for index, option in enumerate(decision.options):
+        earlier = first.setdefault((option.description or option.id).strip(), index)
+        if decision.options[earlier].id != option.id:
+            yield Problem(
+                (*location, index, "description" if option.description else "id"),
+                f"must not say the same as {path_text(location)}[{earlier}]",
+                "repeated_text",
+            )
 
 
 def _repeated_ids(location: Location, items: Sequence[Decision | Option]) -> Iterator[Problem]:

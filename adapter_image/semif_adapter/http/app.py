@@ -49,7 +49,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         yield
         reporting.cancel()
         telemetry.flush()
-        intake.close()
+        queue.checkers.close()
         await queue.engine_thread.close()
 
     async def ping(_: Request) -> Response:

@@ -2,10 +2,11 @@
 
 import asyncio
 import resource
+import socket
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from semif_adapter.contract.errors import (
     AdapterError,
@@ -27,6 +28,8 @@ MAX_PIPELINED = 16
 """Requests that wait on one connection behind the one that is being answered; clients rarely send one."""
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending."""
+RESET_CHECK_SECONDS = 0.2
+"""How often a connection whose client sends no more is looked at: it is no longer read from."""
 
 
 def connection_limit() -> int:
@@ -47,7 +50,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._offered_upgrade = False
         """Whether this head is read once more, without its offer."""
         self._idle_since = 0.0
+        self._answering: RequestResponseCycle | None = None
+        """The oldest request without its answer, or the last that had its own."""
         self._head_timer: asyncio.TimerHandle | None = None
+        self._reset_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
@@ -67,12 +73,47 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether no request of this connection is being answered."""
         return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._idle_since = self.loop.time()
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's: whether to stay open
+        """The client sends no more. Has it gone, or does it wait for its answers?
+
+        An interim response, which every HTTP/1.1 client must take (RFC 9110, section 15.2), tells: who has
+        gone resets the connection. Over HTTP/1.0, which has none, whoever sends no more counts as gone.
+        """
+        cycle = self.cycle
+        if (
+            cycle is None
+            or cycle.response_complete
+            or cycle.more_body
+            or cycle.scope["http_version"] == "1.0"
+        ):
+            return False
+        cycle.keep_alive = False
+        # In between two messages, so not where an earlier one of a pipeline may be in the middle of its own.
+        if not self.pipeline and not cycle.response_started:
+            self.transport.write(STATUS_LINE[100] + b"\r\n")
+        self._close_if_reset()
+        return True
+
+    def _close_if_reset(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.transport.abort()
+            return
+        self._reset_timer = self.loop.call_later(RESET_CHECK_SECONDS, self._close_if_reset)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self._reset_timer is not None:
+            self._reset_timer.cancel()
         super().connection_lost(exc)
         # uvicorn's keeps the timer of a connection that was reset, and by it the last request and its body.
         self._unset_keepalive_if_required()
@@ -92,8 +133,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._pass_over_upgrade(data[upgrade.args[0] :])
-        except httptools.HttpParserError:
-            self.send_400_response("")
+        except httptools.HttpParserError as error:
+            if isinstance(error.__context__, AdapterError):
+                self._refuse(error.__context__)
+            else:
+                self.send_400_response("")
 
     def _pass_over_upgrade(self, rest: bytes) -> None:
         """Read the head again without the offer to speak something else (Java's client, `curl --http2`).
@@ -105,7 +149,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.send_400_response("")
             return
         self._offered_upgrade = False
-        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/1.1"]
+        version = self.parser.get_http_version().encode()
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/" + version]
         lines += [name + b": " + value for name, value in self.headers if name not in _OFFER]
         if any(name == b"connection" and b"close" in value.lower() for name, value in self.headers):
             lines.append(b"connection: close")
@@ -122,6 +167,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def on_headers_complete(self) -> None:
+        self._check_framing()
         self._offered_upgrade = any(name == b"upgrade" for name, _ in self.headers)
         if self._offered_upgrade and self.parser.should_upgrade():
             return
@@ -129,6 +175,21 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         self._in_head = False
         self._stop_timer()
+
+    def _check_framing(self) -> None:
+        """Raise InvalidRequestError where somebody in between could read this head in another way.
+
+        RFC 9112: a request of HTTP/1.1 has one Host header (section 3.2); a server that does not know a
+        transfer coding must not guess where the body ends, and HTTP/1.0 has none (section 6.1). The parser
+        takes `gzip, chunked` for `chunked`.
+        """
+        is_1_0 = self.parser.get_http_version() == "1.0"
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts != 1 and not (is_1_0 and hosts == 0):
+            raise InvalidRequestError(f"the request must have one Host header, got {hosts}")
+        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
+        if codings and (is_1_0 or codings != [b"chunked"]):
+            raise InvalidRequestError("the only transfer coding is chunked, by itself and over HTTP/1.1")
 
     def on_message_complete(self) -> None:
         if not self._offered_upgrade:
@@ -160,20 +221,28 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._refuse(RequestTimeoutError(f"the headers did not arrive within {HEAD_SECONDS:g} s"))
 
+    def _last_request(self) -> RequestResponseCycle | None:
+        """The last of those without their answer; one that waits for more of its body is dropped."""
+        if self.pipeline and self.pipeline[0][0].more_body:
+            self.pipeline.popleft()
+        last = self.pipeline[0][0] if self.pipeline else self._answering
+        return None if last is None or last.response_complete else last
+
     def _refuse(self, error: AdapterError) -> None:
         """Answer and close; what the client still sends is read first, or it would see a reset instead."""
         if self._refused:
             return
         self._refused = True
         self._stop_timer()
-        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+        cycle = self._last_request()
+        if cycle is not None and not cycle.more_body:
             # Behind whole requests: they get their answers, and nothing that they could take for one.
-            self.cycle.keep_alive = False
+            cycle.keep_alive = False
             return
-        if self.cycle is not None and not self.cycle.response_complete:
+        if cycle is not None:
             # The body went wrong: for the application the client is gone.
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+            cycle.disconnected = True
+            cycle.message_event.set()
         body = error.body().model_dump_json().encode()
         self.transport.write(
             b"".join(

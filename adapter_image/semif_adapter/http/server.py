@@ -19,7 +19,7 @@ from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.app import create_app
 from semif_adapter.http.protocol import BoundedProtocol
-from semif_adapter.serving import request_log
+from semif_adapter.serving import line_writer, request_log
 from semif_adapter.serving.lifecycle import DRAINING_RETRY_SECONDS
 from semif_adapter.serving.request_queue import RequestQueue
 
@@ -47,14 +47,16 @@ def serve(
     load: Callable[[], ScoringEngine],
     around: Callable[[Starlette], ASGIApp] = lambda app: app,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, then finish what was admitted. A second signal ends the process at once.
+    """Serve until SIGTERM, SIGINT or SIGHUP, then finish what was admitted.
+
+    A second signal ends the process at once.
 
     `around` may put more in front of the application; the container puts nothing there.
     Returns the exit status: EXIT_CLEAN, EXIT_UNFINISHED or EXIT_ENGINE_DEAD. The engine's thread may still be
     running. Raises StartupError if the port cannot be had or the model cannot be loaded.
     """
     # A process killed by SIGILL (a library built for a newer CPU), SIGSEGV or SIGABRT says so as it ends.
-    faulthandler.enable(all_threads=False)
+    faulthandler.enable(2, all_threads=False)  # there may be no sys.stderr
     request_log.configure(settings.log_level)
     _raise_file_limit()
     with listen(settings.host, settings.port) as listener:
@@ -119,11 +121,15 @@ async def _until_stopped(settings: Settings, queue: RequestQueue, serving: "asyn
     def on_signal() -> None:
         if stop.is_set():
             logger.error("stopping at once, at the second signal")
+            line_writer.flush()
             os._exit(EXIT_UNFINISHED)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    # Of a terminal that closes, which may send it twice. Under nohup nobody is to hear of it.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, stop.set)
     loading = asyncio.create_task(queue.lifecycle.wait_loaded())
     stopping = asyncio.create_task(stop.wait())
     breaking = asyncio.create_task(queue.lifecycle.wait_broken())

@@ -11,9 +11,10 @@ class TextLength:
 
     def __init__(self, model: Model, most_tokens: int) -> None:
         """`most_tokens` is how many a prompt may have."""
-        self._model = model
+        self._longest = model.longest_token_bytes
+        self._user_defined = model.user_defined_texts
         self._most_tokens = most_tokens
-        self._most_bytes = most_tokens * model.longest_token_bytes
+        self._most_bytes = most_tokens * self._longest
 
     def refuse_endless(self, text: str, path: str) -> None:
         """Raise PromptTooLongError for a text that has too many tokens, without tokenising it.
@@ -25,9 +26,9 @@ class TextLength:
         if len(text) <= self._most_tokens:
             return
         size = len(text.encode())
-        least = -(-size // self._model.longest_token_bytes)
+        least = -(-size // self._longest)
         if size <= self._most_bytes:
-            present = [one for one in self._model.user_defined_texts if one in text]
+            present = [one for one in self._user_defined if one in text]
             # Half: where such texts overlap, llama.cpp may take one for two that are found here.
             least = (
                 sum(1 for _ in re.finditer("|".join(map(re.escape, present)), text)) // 2 if present else 0

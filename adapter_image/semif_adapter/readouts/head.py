@@ -5,7 +5,7 @@ and its neighbours.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -59,10 +59,19 @@ class Head(ABC):
         """The `prompt_version` of its results: the model's own template is the same in both layouts."""
         return self.prompts.version(layout)
 
-    def write(self, questions: Sequence[Question], layout: Layout) -> list[list[WrittenQuestion]]:  # noqa: ARG002 - as above
+    def write(
+        self,
+        questions: Sequence[Question],
+        layout: Layout,  # noqa: ARG002 - as above
+        go_on: Callable[[], None],
+    ) -> list[list[WrittenQuestion]]:
         """The questions of one request."""
         known: dict[str, Tokens] = {}
-        return [[self._write(index, questions, known) for index in range(len(questions))]]
+        group: list[WrittenQuestion] = []
+        for index in range(len(questions)):
+            go_on()
+            group.append(self._write(index, questions, known))
+        return [group]
 
     def forget(self) -> None:  # noqa: B027 - there is nothing to do
         """It remembers nothing."""

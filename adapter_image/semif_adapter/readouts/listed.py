@@ -1,6 +1,6 @@
 """Our own prompts: which of letters and text asks a question, and in which orders of its options."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from semif_adapter.contract.errors import PromptTooLongError
 from semif_adapter.contract.question import Question
@@ -52,12 +52,15 @@ class ListedQuestions:
         """The `prompt_version` of most of its results; the text readout, standing in, has its own."""
         return self._asked.version(layout)
 
-    def write(self, questions: Sequence[Question], layout: Layout) -> list[list[WrittenQuestion]]:
+    def write(
+        self, questions: Sequence[Question], layout: Layout, go_on: Callable[[], None]
+    ) -> list[list[WrittenQuestion]]:
         """The questions of one request, grouped by readout."""
         groups: dict[Readout, list[WrittenQuestion]] = {}
         listed: dict[str, Tokens] = {}
         spoken: dict[str, Tokens] = {}
         for index, question in enumerate(questions):
+            go_on()
             written = self._listed(index, question, layout, listed)
             written = written or self._text.write(index, question, layout, spoken)
             groups.setdefault(written.readout, []).append(written)

@@ -1,7 +1,7 @@
 """A question in tokens, which knows how its answer is read: what all readouts have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -88,9 +88,12 @@ class QuestionWriter(Protocol):
     def version(self, layout: Layout) -> str:
         """The `prompt_version` of its results."""
 
-    def write(self, questions: Sequence[Question], layout: Layout) -> list[list[WrittenQuestion]]:
+    def write(
+        self, questions: Sequence[Question], layout: Layout, go_on: Callable[[], None]
+    ) -> list[list[WrittenQuestion]]:
         """The questions of one request, grouped; those of a group share their first segments.
 
+        `go_on` is called before each, and ends this by what it raises.
         Raises InvalidRequestError (a text that is no Unicode, more options than the model can tell apart) and
         PromptTooLongError (with counts).
         """

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
 from starlette.requests import ClientDisconnect, Request
@@ -21,14 +20,12 @@ from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.forms.form import Form
 from semif_adapter.serving.admitted_request import AdmittedRequest
+from semif_adapter.serving.checkers import GoOn
 from semif_adapter.serving.content_encoding import decode_body
 from semif_adapter.serving.lifecycle import DRAINING_RETRY_SECONDS
 from semif_adapter.serving.request_log import RECORD, RequestRecord
 from semif_adapter.serving.request_queue import RequestQueue
 
-CHECKERS = 2
-"""Threads that parse and tokenise, off the event loop: a body of some megabytes takes seconds, a ping must be
-answered within two. More at a time would take the interpreter's lock from the event loop all the same."""
 CHECK_RETRY_SECONDS = 5.0
 MAX_READING_BYTES = 128 * 1024 * 1024
 """Of bodies that are not whole yet, of all clients together."""
@@ -41,7 +38,6 @@ class Intake:
         self._queue = queue
         self._settings = settings
         self._reading_bytes = 0
-        self._checkers = ThreadPoolExecutor(CHECKERS, thread_name_prefix="check")
 
     async def answer(self, request: Request, read: Callable[[bytes], Form]) -> tuple[Form, RequestResult]:
         """What the body asks, and its result. `read` parses the body, on a thread of its own.
@@ -68,10 +64,6 @@ class Intake:
                     task.cancel()
                 await asyncio.gather(working, leaving, return_exceptions=True)
 
-    def close(self) -> None:
-        """Check nothing more."""
-        self._checkers.shutdown(wait=False, cancel_futures=True)
-
     async def _work(
         self,
         body: bytes,
@@ -80,11 +72,10 @@ class Intake:
         admitted: AdmittedRequest,
         record: RequestRecord,
     ) -> tuple[Form, RequestResult]:
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(admitted.deadline - monotonic()):
-                form, computation = await loop.run_in_executor(
-                    self._checkers, self._prepare, body, encoding, read
+                form, computation = await self._queue.checkers.run(
+                    lambda go_on: self._prepare(body, encoding, read, go_on)
                 )
         except TimeoutError:
             raise DeadlineError(
@@ -111,11 +102,13 @@ class Intake:
         # Nobody asks a line of a transform job again that has its error object for an answer.
         return await self._queue.score(admitted, computation.again())
 
-    def _prepare(self, body: bytes, encoding: str, read: Callable[[bytes], Form]) -> tuple[Form, Computation]:
+    def _prepare(
+        self, body: bytes, encoding: str, read: Callable[[bytes], Form], go_on: GoOn
+    ) -> tuple[Form, Computation]:
         form = read(decode_body(body, encoding, self._settings.max_body_bytes))
         layout = self._settings.layout or form.layout
         with form.refusing():
-            return form, self._queue.engine.prepare(form.questions, layout)
+            return form, self._queue.engine.prepare(form.questions, layout, go_on)
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""

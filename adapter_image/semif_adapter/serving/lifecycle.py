@@ -39,7 +39,8 @@ class Lifecycle:
                 raise DrainingError("the server is stopping", retry_after_seconds=DRAINING_RETRY_SECONDS)
             case "stalled":
                 raise StalledError(
-                    "the engine has not moved for too long", retry_after_seconds=LOADING_RETRY_SECONDS
+                    "the engine or a check has not moved for too long",
+                    retry_after_seconds=LOADING_RETRY_SECONDS,
                 )
             case "failed":
                 raise DrainingError(
@@ -78,7 +79,7 @@ class Lifecycle:
         self._loaded.set()
 
     def engine_moves(self, *, moves: bool) -> None:
-        """Whether the engine gets on with what it has; told whenever somebody asks how the server is."""
+        """Whether engine and checkers get on with what they have; told whenever somebody asks."""
         if self.state in ("ready", "stalled"):
             self._enter("ready" if moves else "stalled")
 

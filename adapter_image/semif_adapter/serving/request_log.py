@@ -3,12 +3,13 @@
 import json
 import logging
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import monotonic
 from uuid import uuid4
+
+from semif_adapter.serving.line_writer import STANDARD_ERROR
 
 requests = logging.getLogger("semif_adapter.requests")
 
@@ -109,9 +110,19 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, default=str, separators=(",", ":"))
 
 
+class _ToStandardError(logging.Handler):
+    """The log's way out, which nobody waits for."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            STANDARD_ERROR.write(self.format(record))
+        except Exception:  # noqa: BLE001 - as the library's handlers do: a line must not cost a request
+            self.handleError(record)
+
+
 def configure(level: str) -> None:
     """Log lines of `level` and above to standard error, as JSON."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _ToStandardError()
     handler.setFormatter(JsonLines())
     logging.raiseExceptions = False  # a log that cannot be written must not become a traceback
     logging.basicConfig(level=level, handlers=[handler], force=True)

@@ -14,6 +14,7 @@ from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.serving.admission import Admission, TokenRate
 from semif_adapter.serving.admitted_request import AdmittedRequest
+from semif_adapter.serving.checkers import Checkers
 from semif_adapter.serving.engine_thread import EngineThread
 from semif_adapter.serving.lifecycle import Lifecycle
 
@@ -29,6 +30,8 @@ class RequestQueue:
         """`load` runs on the engine's thread, once that is started."""
         self.lifecycle = Lifecycle()
         self.engine_thread = EngineThread(load, self)
+        self.checkers = Checkers()
+        """Where requests are parsed and tokenised."""
         self.admission = Admission(
             max_requests=settings.max_in_flight,
             max_tokens=settings.max_queued_tokens,
@@ -54,7 +57,7 @@ class RequestQueue:
         """Raise LoadingError, StalledError or DrainingError (all 503) unless requests are taken."""
         if self._engine is not None:
             still = self.engine_thread.still_seconds(self._engine.moved_at)
-            self.lifecycle.engine_moves(moves=still <= self.stall_seconds)
+            self.lifecycle.engine_moves(moves=still <= self.stall_seconds and not self.checkers.overrun)
         self.lifecycle.check_ready()
 
     @property

@@ -1,18 +1,15 @@
 """Feeds the metrics from the requests and their queue, and writes them to standard output in time."""
 
 import asyncio
-import logging
-import sys
 import time
 
 from semif_adapter.contract import figures
 from semif_adapter.contract.errors import DeadlineError, OverloadedError
 from semif_adapter.contract.figures import Metric, Recorder
 from semif_adapter.contract.settings import Settings
+from semif_adapter.serving.line_writer import STANDARD_OUTPUT, LineWriter
 from semif_adapter.serving.request_log import RequestRecord
 from semif_adapter.serving.request_queue import RequestQueue
-
-logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 60.0
 """CloudWatch's own resolution."""
@@ -23,10 +20,10 @@ UNLOGGED = frozenset({"/ping", "/metrics"})
 class Telemetry:
     """What one process tells about itself. On the event loop's thread."""
 
-    def __init__(self, queue: RequestQueue, settings: Settings) -> None:
+    def __init__(self, queue: RequestQueue, settings: Settings, output: LineWriter = STANDARD_OUTPUT) -> None:
         self._queue = queue
         self._emf = settings.metrics == "emf"
-        self._failing = False
+        self._output = output
         self._recorder = Recorder(settings.endpoint_name)
 
     def finished(self, record: RequestRecord) -> None:
@@ -60,19 +57,8 @@ class Telemetry:
     def flush(self) -> None:
         """Write what was observed since the last time."""
         line = self._recorder.emf_line(self._gauges(), time.time_ns() // 1_000_000)
-        if not self._emf:
-            return
-        try:
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
-        except OSError as error:
-            if (
-                not self._failing
-            ):  # a full disk or a reader that is gone may be mended: the next ones are tried
-                logger.error("figures are not written, standard output failed: %s", error.strerror)
-            self._failing = True
-        else:
-            self._failing = False
+        if self._emf:
+            self._output.write(line)
 
     async def run(self) -> None:
         """Flush every FLUSH_SECONDS until cancelled."""

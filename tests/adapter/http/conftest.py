@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import uvicorn
 
+from semif.project.root import project_root
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result, ResultTiming, SharedTiming
@@ -27,6 +28,8 @@ from semif_adapter.http.server import listen
 from semif_adapter.llama.context import Pass, Rows
 from semif_adapter.serving.request_queue import RequestQueue
 from tests.support.models.model_info import model_info
+from tests.support.servers.adapter_process import Adapter
+from tests.support.servers.waiting_engine import WAITING_ENGINE
 
 INFO = model_info(name="scripted", file="scripted.gguf")
 TURN = 512
@@ -76,12 +79,17 @@ class ScriptedEngine:
         tokens: int | Callable[[Sequence[Question]], int] = 1,
         tokens_per_second: float = 1000.0,
         prove: Callable[[], None] = lambda: None,
+        tokenize: Callable[[Question], None] = lambda _: None,
     ) -> None:
-        """`tokens` is what each request takes, `prove` what the engine does after a fault."""
+        """`tokens` is what each request takes, `prove` what the engine does after a fault.
+
+        `tokenize` takes as long as each question's words take.
+        """
         self.calls: list[tuple[Sequence[Question], Layout]] = []
         self.closed = False
         self.tokens_per_second = tokens_per_second
         self.prove = prove
+        self._tokenize = tokenize
         self._tokens = tokens if callable(tokens) else lambda _: tokens
         self._logit = logit
         context: Any = ScriptedContext(before)
@@ -90,7 +98,12 @@ class ScriptedEngine:
         self._requests: list[Sequence[Question]] = context.requests
         self.scheduler = Scheduler(context, turn_tokens=TURN, shares_passes=False, forget=lambda: None)
 
-    def prepare(self, questions: Sequence[Question], layout: Layout) -> Computation:
+    def prepare(
+        self, questions: Sequence[Question], layout: Layout, go_on: Callable[[], None] = lambda: None
+    ) -> Computation:
+        for question in questions:
+            go_on()
+            self._tokenize(question)
         tokens = self._tokens(questions)
         return Computation((), tokens, lambda _: self._steps(questions, layout, tokens))
 
@@ -295,3 +308,27 @@ def decision() -> dict[str, Any]:
         "question": "Which queue?",
         "options": [{"id": "refund", "description": "give the money back"}, {"id": "sales"}],
     }
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Adapter]]:
+    """Start adapters that are gone when the test ends."""
+    with ExitStack() as started:
+        yield lambda *command, **variables: started.enter_context(Adapter([*command], **variables))
+
+
+@pytest.fixture
+def start_waiting(start: Callable[..., Adapter]) -> Callable[..., Adapter]:
+    """Start an adapter whose engine is loading, until `go_on`."""
+
+    def start_one(**variables: str) -> Adapter:
+        adapter = start("-c", WAITING_ENGINE, PYTHONPATH=str(project_root()), **variables)
+        adapter.wait_for_line("waiting")
+        return adapter
+
+    return start_one
+
+
+@pytest.fixture
+def waiting(start_waiting: Callable[..., Adapter]) -> Adapter:
+    return start_waiting()

@@ -20,11 +20,11 @@ StartServer = Callable[..., Any]
 
 
 def received(connection: socket.socket) -> bytes:
-    """All that comes until the server closes."""
+    """All that comes until the server closes, but interim responses."""
     data = b""
     while chunk := connection.recv(65_536):
         data += chunk
-    return data
+    return data.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")
 
 
 def test_a_pipeline_is_answered_in_order_and_ends_at_its_bound(
@@ -51,8 +51,17 @@ def test_a_short_pipeline_gets_all_of_its_answers(start_server: StartServer, scr
         assert received(connection).count(b"HTTP/1.1 200 OK") == MAX_PIPELINED
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"\x00\x01 not HTTP\r\n\r\n",
+        b"GET /ping HTTP/1.1\r\n\r\n",
+        b"POST /invocations HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nno size\r\n",
+        b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{",  # and no more
+    ],
+)
 def test_what_breaks_behind_a_request_does_not_take_its_answer(
-    start_server: StartServer, scripted: Any, decision: dict[str, Any]
+    start_server: StartServer, scripted: Any, decision: dict[str, Any], broken: bytes
 ) -> None:
     scoring, go_on = threading.Event(), threading.Event()
 
@@ -64,12 +73,126 @@ def test_what_breaks_behind_a_request_does_not_take_its_answer(
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(server.post({"decision": decision}))
         assert scoring.wait(30)
-        connection.sendall(b"\x00\x01 not HTTP\r\n\r\n")
+        connection.sendall(broken)
+        connection.shutdown(socket.SHUT_WR)
         go_on.set()
         answer = received(connection)
 
     assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert answer.count(b"HTTP/1.1") == 1
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("pipelined", [0, 3])
+def test_a_client_that_closes_its_side_gets_its_answers(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any], pipelined: int
+) -> None:
+    scoring, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Any) -> None:
+        scoring.set()
+        assert go_on.wait(30)
+
+    server = start_server(scripted(wait))
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(server.post({"decision": decision}) + PING * pipelined)
+        connection.shutdown(socket.SHUT_WR)
+        assert scoring.wait(30)
+        go_on.set()
+        answers = received(connection)
+
+    assert answers.count(b"HTTP/1.1 200 OK") == 1 + pipelined
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_client_that_is_gone_is_not_computed_for(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any], version: bytes
+) -> None:
+    """Its end of the connection looks the same at first."""
+    scoring, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Any) -> None:
+        scoring.set()
+        assert go_on.wait(30)
+
+    server = start_server(scripted(wait))
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(server.post({"decision": decision}).replace(b"HTTP/1.1", b"HTTP/" + version))
+        assert scoring.wait(30)
+    assert server.engine.abandoned.wait(30)
+    go_on.set()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /ping HTTP/1.1",
+        b"GET /ping HTTP/1.1\r\nHost: a\r\nHost: a",
+        b"GET /ping HTTP/1.0\r\nHost: a\r\nhost: b",
+        b"GET /ping HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c",
+    ],
+)
+def test_a_request_names_one_host(start_server: StartServer, head: bytes) -> None:
+    server = start_server()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head + b"\r\n\r\n" + PING)
+        answers = received(connection)
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert answers.count(b"HTTP/1.1 ") == 1
+
+
+def test_http_1_0_needs_no_host_and_is_not_taken_for_1_1(start_server: StartServer) -> None:
+    server = start_server()
+    for offer in (b"", b"Connection: Upgrade\r\nUpgrade: h2c\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(b"GET /ping HTTP/1.0\r\n" + offer + b"\r\n")
+            answers = received(connection)  # the server closes
+        assert answers.startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b"Transfer-Encoding: gzip, chunked",
+        b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding: chunked, gzip",
+        b"Transfer-Encoding: , chunked",
+        b"Transfer-Encoding: identity",
+        b"Transfer-Encoding: xchunked",
+        b"Transfer-Encoding: chunked;q=1",
+        b"Transfer-Encoding:",
+        b"Transfer-Encoding : chunked",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 4",
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked",
+        b"Content-Length: 4\r\nContent-Length: 5",
+        b"Content-Length: 4, 4",
+        b"Content-Length: +4",
+        b"Transfer-Encoding: \r\n chunked",
+    ],
+)
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_body_whose_end_others_could_see_elsewhere_ends_the_connection(
+    start_module_server: StartServer, framing: bytes, version: bytes
+) -> None:
+    server = start_module_server()
+    head = b"POST /invocations HTTP/" + version + b"\r\nHost: a\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head + framing + b"\r\n\r\n4\r\n{}{}\r\n0\r\n\r\n" + PING)
+        answers = received(connection)
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert answers.count(b"HTTP/1.1 ") == 1
+
+
+def test_a_chunked_body_over_http_1_0_ends_the_connection(start_server: StartServer) -> None:
+    server = start_server()
+    head = (
+        b"POST /invocations HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head + b"2\r\n{}\r\n0\r\n\r\n" + PING)
+        answers = received(connection)
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert answers.count(b"HTTP/1.1 ") == 1
 
 
 @pytest.mark.parametrize("at_once", [True, False])

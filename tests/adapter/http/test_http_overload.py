@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.serving import intake
+from semif_adapter.serving import checkers, intake
 from tests.support.machine.waiting import eventually
 
 Server = Any
@@ -260,6 +260,45 @@ def test_an_engine_that_stands_still_fails_the_ping_until_it_moves(
     assert server.ask({"decision": decision}).json["error"]["code"] == "stalled"
     gate.open()
     assert running.result().status == 200
+    eventually(lambda: server.request("GET", "/ping").status, lambda status: status == 200)
+    assert server.ask({"decision": decision}).status == 200
+
+
+def test_a_check_that_nobody_waits_for_ends_at_its_next_question(
+    start_server: StartServer, scripted: Any, decision: Document
+) -> None:
+    checking, go_on = threading.Event(), threading.Event()
+    tokenized: list[str] = []
+
+    def tokenize(question: Any) -> None:
+        tokenized.append(question.id)
+        if question.id == "slow":
+            checking.set()
+            assert go_on.wait(30)
+
+    server = start_server(scripted(tokenize=tokenize))
+    connection = server.connect()
+    body = json.dumps({"decisions": [decision | {"id": name} for name in ("slow", "never")]})
+    connection.request("POST", "/invocations", body, {"content-type": "application/json"})
+    assert checking.wait(30)
+    connection.close()
+    wait_until(server, lambda: server.queue.admission.requests == 0)
+    go_on.set()
+    assert server.ask({"decision": decision}).status == 200
+    wait_until(server, lambda: tokenized == ["slow", "d"])
+
+
+def test_a_check_that_does_not_end_fails_the_ping_until_it_does(
+    start_server: StartServer, scripted: Any, decision: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """llama.cpp tokenises one text to its end, however long it takes."""
+    monkeypatch.setattr(checkers, "OVERRUN_SECONDS", 0.0)
+    go_on = threading.Event()
+    server = start_server(scripted(tokenize=lambda _: go_on.wait(30)), deadline_seconds=1)
+    assert server.ask({"decision": decision}).json["error"]["code"] == "deadline"
+    reply = eventually(lambda: server.request("GET", "/ping"), lambda reply: reply.status != 200)
+    assert (reply.status, reply.json["error"]["code"]) == (503, "stalled")
+    go_on.set()
     eventually(lambda: server.request("GET", "/ping").status, lambda status: status == 200)
     assert server.ask({"decision": decision}).status == 200
 

@@ -6,7 +6,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,63 +16,7 @@ from semif_adapter.contract.settings import Settings
 from semif_adapter.http.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
 from tests.support.machine.waiting import eventually
 from tests.support.servers.adapter_process import Adapter, Document
-
-# An engine that waits: for a line on standard input before it has loaded, and for another before each answer.
-# What the line says happens then: `fault` fails this answer, `dead` the engine, `kill` the process.
-WAITING_ENGINE = """
-import os, signal, sys
-from semif_adapter.contract.settings import Settings
-from semif_adapter.http.server import serve
-from tests.adapter.http.conftest import ScriptedEngine
-
-dead = False
-
-def wait(*_):
-    global dead
-    print("waiting", flush=True)
-    word = sys.stdin.readline().strip()
-    dead = word == "dead"
-    if word == "kill":
-        os.kill(os.getpid(), signal.SIGILL)
-    if word in ("fault", "dead"):
-        raise ValueError(word)
-
-def prove():
-    if dead:
-        raise ValueError("dead")
-
-def load():
-    wait()
-    return ScriptedEngine(wait, prove=prove)
-
-status = serve(Settings.from_env({k: v for k, v in os.environ.items() if k.startswith("SEMIF_")}), load)
-sys.stderr.flush()
-os._exit(status)
-"""
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., Adapter]]:
-    """Start adapters that are gone when the test ends."""
-    with ExitStack() as started:
-        yield lambda *command, **variables: started.enter_context(Adapter([*command], **variables))
-
-
-@pytest.fixture
-def start_waiting(start: Callable[..., Adapter]) -> Callable[..., Adapter]:
-    """Start an adapter whose engine is loading, until `go_on`."""
-
-    def start_one(**variables: str) -> Adapter:
-        adapter = start("-c", WAITING_ENGINE, PYTHONPATH=str(project_root()), **variables)
-        adapter.wait_for_line("waiting")
-        return adapter
-
-    return start_one
-
-
-@pytest.fixture
-def waiting(start_waiting: Callable[..., Adapter]) -> Adapter:
-    return start_waiting()
+from tests.support.servers.waiting_engine import WAITING_ENGINE
 
 
 def wait_until_it_serves(adapter: Adapter) -> None:
@@ -187,7 +131,7 @@ def test_a_port_in_use_is_named(start: Callable[..., Adapter], tmp_path: Path) -
     assert f"cannot listen on 127.0.0.1 port {port}" in log
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_finishes_the_running_decision_and_exits_0(
     waiting: Adapter, decision: Document, number: signal.Signals
 ) -> None:
@@ -202,6 +146,27 @@ def test_a_stop_finishes_the_running_decision_and_exits_0(
     status, log = waiting.end()
     assert status == 0
     assert "Traceback" not in log
+
+
+def test_a_terminal_that_closes_twice_loses_no_answer(waiting: Adapter, decision: Document) -> None:
+    with running(waiting, decision) as request:
+        for _ in range(2):
+            waiting.process.send_signal(signal.SIGHUP)
+            eventually(waiting.ping, lambda status: status != 200)
+        waiting.go_on()
+        assert request.result()[0] == 200
+    assert waiting.end()[0] == 0
+
+
+def test_under_nohup_a_terminal_may_close(start: Callable[..., Adapter], decision: Document) -> None:
+    program = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{WAITING_ENGINE}"
+    adapter = start("-c", program, PYTHONPATH=str(project_root()))
+    adapter.wait_for_line("waiting")
+    with running(adapter, decision) as request:
+        adapter.process.send_signal(signal.SIGHUP)
+        assert adapter.ping() == 200
+        adapter.go_on()
+        assert request.result()[0] == 200
 
 
 def test_a_stop_while_the_model_loads_exits_0(waiting: Adapter) -> None:

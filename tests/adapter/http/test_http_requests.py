@@ -203,6 +203,33 @@ def test_a_question_has_2_to_255_options(server: Server, decision: Document, cou
         assert reply.json["error"]["path"] == "decision.options"
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"question": " \n"}, "decision.question must not be blank"),
+        ({"id": "\t"}, "decision.id must not be blank"),
+        ({"options": [{"id": "\u2003"}, {"id": "b"}]}, "decision.options[0].id must not be blank"),
+        (
+            {"options": [{"id": "a"}, {"id": "b", "description": "  "}]},
+            "decision.options[1].description must not be blank",
+        ),
+        (
+            {"options": [{"id": "a", "description": f"{SECRET} "}, {"id": "b", "description": SECRET}]},
+            "decision.options[1].description must not say the same as decision.options[0]",
+        ),
+        (
+            {"options": [{"id": "a"}, {"id": "b", "description": SECRET}, {"id": f" {SECRET}"}]},
+            "decision.options[2].id must not say the same as decision.options[1]",
+        ),
+    ],
+)
+def test_what_says_nothing_or_the_same_is_refused(
+    server: Server, decision: Document, change: Document, problem: str
+) -> None:
+    reply = server.ask({"decision": decision | change})
+    assert (reply.status, reply.json["error"]["message"]) == (400, problem)
+
+
 def test_ids_are_unique(server: Server, decision: Document) -> None:
     twice = decision | {"options": [{"id": "a"}, {"id": "b"}, {"id": "a"}]}
     assert server.ask({"decision": twice}).json["error"]["path"] == "decision.options[2].id"

@@ -29,8 +29,8 @@ from tests.adapter.readouts.conftest import Ask
 
 LoadEngine = Callable[..., Engine]
 APART = 2e-3
-"""What computing the state in passes of its own moves with these random weights: llama.cpp attends with another
-kernel where a pass is short."""
+"""What computing the state in passes of its own moves with these random weights: llama.cpp attends with
+another kernel where a pass is short."""
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +57,9 @@ def test_a_prompt_in_one_piece_gets_the_references_numbers(
         writer = PointerHead(model, head, 512)
         memory = {"streams": 2, "context_tokens": 512, "threads": 1}
         with closing(InvariantDecoder(model, sample=writer.sample, reads_head=True, **memory)) as decoder:
-            for written in writer.write(SystemOneForm.parse(request, Settings()).questions, "state-first")[0]:
+            for written in writer.write(
+                SystemOneForm.parse(request, Settings()).questions, "state-first", lambda: None
+            )[0]:
                 [prompt] = written.prompts
                 whole = replace(
                     written, prompts=(replace(prompt, segments=(np.concatenate(prompt.segments),)),)
