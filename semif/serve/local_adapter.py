@@ -1,6 +1,5 @@
 """The adapter on this machine: the same program as in the container, on llama.cpp from a PyPI wheel."""
 
-import importlib.util
 import os
 import socket
 from collections.abc import Mapping
@@ -8,21 +7,19 @@ from pathlib import Path
 
 from semif.errors import SemifError, shown
 from semif.models.gguf_file import SHARD, check_gguf, not_a_gguf
+from semif.models.llama_cpp_wheel import LIBRARY_PACKAGE, installed_library
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.models.sources.fetch import fetch
 from semif.progress import Progress
 from semif_adapter.archive.manifest import MANIFEST_FILE
 from semif_adapter.contract.settings import PREFIX, Settings
 
-LIBRARY_PACKAGE = "xllamacpp"
-
 
 def library_folder() -> Path:
     """The folder of the installed llama.cpp library; raises SemifError where the wheel is not installed."""
-    package = importlib.util.find_spec(LIBRARY_PACKAGE)
-    if package is None or not package.submodule_search_locations:
-        raise SemifError(f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run `make setup`")
-    return Path(package.submodule_search_locations[0])
+    if folder := installed_library():
+        return folder
+    raise SemifError(f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run `make setup`")
 
 
 def adapter_environment(

@@ -42,9 +42,9 @@ def operations(client: "S3Client") -> list[str]:
 
 
 def test_a_model_is_built_into_s3_once(
-    s3: "S3Client", small_gguf: Make, own_cache: Path, tmp_path: Path
+    s3: "S3Client", sound_gguf: Path, own_cache: Path, tmp_path: Path
 ) -> None:
-    gguf = small_gguf()
+    gguf = sound_gguf
     preset = preset_of(gguf)
     first = build_model(preset, "s3://models/some/prefix/")
     key = f"some/prefix/{preset.manifest().sha256}/model.tar.gz"
@@ -127,11 +127,11 @@ def test_one_spoiled_byte_is_found_and_removed(s3: "S3Client", tmp_path: Path) -
     assert s3.get_object(Bucket="models", Key=URI.key)["Body"].read() == b"archive"
 
 
-def test_an_absent_bucket_and_a_wrong_place_are_told(s3: "S3Client", small_gguf: Make) -> None:
+def test_an_absent_bucket_and_a_wrong_place_are_told(s3: "S3Client", tiny_gguf: Make) -> None:
     with pytest.raises(SemifError, match="allowed is s3://bucket"):
-        build_model(preset_of(small_gguf()), "s3://Not_A_Bucket/x")
+        build_model(preset_of(tiny_gguf()), "s3://Not_A_Bucket/x")
     with pytest.raises(SemifError, match=r"the bucket of s3://absent-bucket/.* does not exist"):
-        build_model(preset_of(small_gguf()), "s3://absent-bucket")
+        build_model(preset_of(tiny_gguf()), "s3://absent-bucket")
 
 
 class Strict(BaseHTTPRequestHandler):
