@@ -61,12 +61,12 @@ class Preset(BaseModel):
         return ModelManifest(
             preset=self.name,
             # A local path says something about a machine and nothing about the model.
-            source=f"file:{pin.file}" if pin.scheme == "file" else pin.source,
+            source=f"file:{pin.member}" if pin.scheme == "file" else pin.source,
             revision=pin.revision,
             quantization=self.quantization,
             prompt=self.prompt,
             members=(
-                Member(file=pin.file, role="gguf", bytes=pin.bytes, sha256=pin.sha256),
+                Member(file=pin.member, role="gguf", bytes=pin.bytes, sha256=pin.sha256),
                 *self._calibration_member(),
             ),
         )

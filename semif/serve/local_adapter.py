@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from semif.errors import SemifError, shown
-from semif.models.gguf_file import SHARD, check_gguf, not_a_gguf
+from semif.models.gguf_file import SHARD, check_gguf, named_gguf, not_a_gguf
 from semif.models.llama_cpp_wheel import LIBRARY_PACKAGE, installed_library
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.models.sources.fetch import fetch
@@ -34,7 +34,7 @@ def adapter_environment(
     _check_free(host, port)
     if calibration is not None and not calibration.is_file():
         raise SemifError(f"{calibration} is not a file")
-    if what.lower().endswith(".gguf"):
+    if named_gguf(what):
         path = (
             Path(what).expanduser().absolute()
         )  # a hub's cache holds links, and their names say which part it is

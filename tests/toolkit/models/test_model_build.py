@@ -1,7 +1,8 @@
-"""A model that llama.cpp cannot serve is refused before it is packed."""
+"""`semif model build`: a model that llama.cpp cannot serve is refused before it is packed."""
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,15 @@ def test_what_ends_llama_cpp_is_one_line_and_leaves_nothing(
     assert told in line
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_an_ending_in_capitals_is_packed_as_the_containers_look_for_it(
+    build: Callable[..., Result], tiny_gguf: Tiny, tmp_path: Path
+) -> None:
+    gguf = shutil.copy(tiny_gguf(), tmp_path / "SMALL.GGUF")
+    done = build(gguf, "--format", "prefix")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "out" / "SMALL.gguf").read_bytes() == gguf.read_bytes()
 
 
 def test_without_the_library_it_is_said_and_the_model_is_packed(
