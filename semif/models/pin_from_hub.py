@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from semif.errors import ProblemsError, SemifError, problems_of, shown
+from semif.errors import ProblemsError, SemifError, printable, problems_of, shown
 from semif.models.gguf_file import stem_of
 from semif.models.hub_lookup import HubFile, find_file
 from semif.models.presets import Preset, load_preset, preset_names
@@ -119,7 +119,7 @@ def _preset(
     content = {
         "name": name,
         "description": f"{stem_of(hub_file.file)}, from {hub_file.repository}",
-        "license": " ".join((hub_file.license or _NO_LICENSE).split()),
+        "license": printable(hub_file.license or _NO_LICENSE),
         "quantization": quantization,
         "model": {
             "source": f"hf://{hub_file.repository}",

@@ -18,7 +18,7 @@ from semif_adapter.contract.wire import Layout
 ModelFormat = Literal["tar.gz", "prefix"]
 """How a preset's model is published: as an archive, which SageMaker unpacks, or as files, which it copies."""
 PresetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
-Line = Annotated[str, StringConstraints(pattern=r"^\S[^\n]*$", max_length=300)]
+Line = Annotated[str, StringConstraints(pattern=r"^\S[^\x00-\x1f\x7f-\x9f]*$", max_length=300)]
 
 
 class CalibrationTable(BaseModel):
