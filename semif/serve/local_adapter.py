@@ -1,6 +1,7 @@
 """The adapter on this machine: the same program as in the container, on llama.cpp from a PyPI wheel."""
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -84,6 +85,11 @@ def adapter_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the toolkit's own SEMIF_* variables, which the adapter would refuse as unknown."""
     settings = {PREFIX + name.upper() for name in Settings.model_fields}
     return {name: value for name, value in environ.items() if not name.startswith(PREFIX) or name in settings}
+
+
+def is_own_name(host: str) -> bool:
+    """Whether only this machine answers to `host`."""
+    return re.fullmatch(r"localhost|127(\.[0-9]{1,3}){3}", host) is not None
 
 
 def _check_free(host: str, port: int) -> None:

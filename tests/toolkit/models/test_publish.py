@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
 from semif.aws.s3 import S3Uri
@@ -125,6 +126,24 @@ def test_one_spoiled_byte_is_found_and_removed(s3: "S3Client", tmp_path: Path) -
     with pytest.raises(SemifError, match=r"came back as 7 bytes with SHA-256 .* deleted again"):
         publish(s3, archive, URI, MANIFEST, spoil)
     assert s3.get_object(Bucket="models", Key=URI.key)["Body"].read() == b"archive"
+
+
+def test_what_may_not_be_deleted_again_is_named(s3: "S3Client", tmp_path: Path) -> None:
+    """As on AWS, where a build may erase nothing."""
+    archive = archive_of(tmp_path / "archive", b"archive")
+
+    def replace(**_: Any) -> None:
+        s3.meta.events.unregister("before-call.s3.GetObject", replace)
+        s3.put_object(Bucket="models", Key=URI.key, Body=b"archivE")
+
+    def deny(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DeleteObject")
+
+    s3.put_bucket_versioning(Bucket="models", VersioningConfiguration={"Status": "Suspended"})
+    s3.meta.events.register("before-call.s3.GetObject", replace)
+    s3.meta.events.register("before-call.s3.DeleteObject", deny)
+    with pytest.raises(SemifError, match=r"it could not be deleted again \(.*\): delete it"):
+        publish(s3, archive, URI, MANIFEST)
 
 
 def test_an_absent_bucket_and_a_wrong_place_are_told(s3: "S3Client", tiny_gguf: Make) -> None:
