@@ -17,7 +17,7 @@ case $name in
     options=(requirements/node.in)
     output=requirements/node.txt ;;
   model-build)
-    options=(--constraints requirements/dev.txt pyproject.toml)
+    options=(--constraints requirements/dev.txt requirements/model-build.in pyproject.toml)
     output=requirements/model-build.txt ;;
   container)
     options=(--constraints requirements/dev.txt --only-binary :all: adapter_image/requirements.in)

@@ -32,6 +32,8 @@ _LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "ma
 _OF_A_KEY = "[key]"
 """What pydantic adds to the path where a key is wrong, and not its value."""
 _SUBJECT = re.compile(r"^(?:Input|String|List|Tuple|Dictionary|Value) should ")
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""The control characters, but line ends and tabs."""
 _IN_FILES = {True: "true", False: "false", None: "null"}
 
 
@@ -106,6 +108,11 @@ def printable(text: str) -> str:
     """Foreign text as one line that a terminal may show: a replacement character for what would steer it."""
     line = " ".join(text.split())
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line)
+
+
+def harmless(text: str) -> str:
+    """Foreign text of several lines as a terminal may show it: a replacement character for other controls."""
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class PinError(SemifError, ValueError):

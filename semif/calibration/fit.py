@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -35,6 +35,9 @@ MIN_TASKS = 50
 FOLDS = 5
 _DIGITS = 4
 """Significant digits of a temperature: more would be noise."""
+
+_SPREADS = 10
+"""A temperature so many times the logits' spread makes all options alike, within a tenth."""
 
 _NOTHING = (
     "the logits say nothing about which option is right, so that no temperature helps; take another model, "
@@ -124,8 +127,8 @@ def _fit(answers: Answers) -> _Fit:
             "the right option is always ahead, so that no temperature is the best; take harder tasks"
         )
     temperature = fit_temperature(answers)
-    if temperature >= MAX_TEMPERATURE * 0.99:
-        raise SemifError(_NOTHING)
+    if not MIN_TEMPERATURE * 1.01 < temperature < MAX_TEMPERATURE * 0.99:
+        raise SemifError(_why_at_bound(answers, temperature))
     out_of_fold: Probabilities = [np.empty(0)] * len(answers)
     for train, test in folds(groups):
         without = fit_temperature([answers[place] for place in train])
@@ -140,6 +143,19 @@ def _fit(answers: Answers) -> _Fit:
         after=_figures(answers, out_of_fold),
     )
     return _Fit(fitted, out_of_fold)
+
+
+def _why_at_bound(answers: Answers, temperature: float) -> str:
+    """What it says of the logits that the best temperature is one that no file may hold."""
+    spread = float(np.median([np.ptp(answer.logits) for answer in answers]))
+    of_one = [replace(answer, logits=answer.logits / (spread or 1)) for answer in answers]
+    if temperature > 1 and fit_temperature(of_one) >= _SPREADS:
+        return _NOTHING
+    side, bound = ("above", MAX_TEMPERATURE) if temperature > 1 else ("below", MIN_TEMPERATURE)
+    return (
+        f"the best temperature is {side} {bound:g}, as far as one may go: the logits of a task differ "
+        f"by {spread:.3g} (the median), which is not of a size that language models give; look at the runs"
+    )
 
 
 def fit_temperature(answers: Answers) -> float:

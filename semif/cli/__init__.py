@@ -1,11 +1,13 @@
 """`semif`: each command is a module with a `command`, in one of the rooms below, loaded when it is called."""
 
+import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
 from semif.cli.output import Failed, Interrupted
+from semif.cli.streams import failure_of, finish_output, prepare_streams
 from semif.errors import SemifError
 
 _ROOMS = {
@@ -38,19 +40,30 @@ class Commands(click.Group):
         command: click.Command = import_module(_MODULES[cmd_name]).command
         return command
 
+    def main(self, *arguments: Any, **named: Any) -> Any:
+        """Run the command line, on streams that are fit to be written."""
+        prepare_streams()
+        try:
+            return super().main(*arguments, **named)
+        except OSError as error:  # of --help and --version, which no command is behind
+            failure = failure_of(error)
+            failure.show()
+            sys.exit(failure.exit_code)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Exit status 1 for a failure, 2 for wrong usage, 130 for Ctrl-C."""
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            finish_output()
+        except BrokenPipeError:
+            raise  # click ends quietly, with status 1: nobody reads on
         except SemifError as error:
             raise Failed(str(error)) from error
         except KeyboardInterrupt:
             raise Interrupted from None
         except OSError as error:
-            if isinstance(error, BrokenPipeError):
-                raise
-            place = f"{error.filename}: " if error.filename else ""
-            raise Failed(f"{place}{(error.strerror or str(error)).lower()}") from error
+            raise failure_of(error) from error
+        return result
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

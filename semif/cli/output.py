@@ -7,6 +7,8 @@ from typing import IO, Any
 
 import click
 
+from semif.errors import harmless
+
 
 class InOrder(click.Group):
     """A group whose help lists its commands as one needs them, which is as they were added."""
@@ -20,8 +22,8 @@ class Failed(click.ClickException):
     """The operation failed: one message on stderr, exit status 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print it."""
-        click.echo(f"semif: {self.message}", file=file or sys.stderr)
+        """Print it, without what would steer the terminal: servers' own words may be in it."""
+        click.echo(f"semif: {harmless(self.message)}", file=file or sys.stderr)
 
 
 class Interrupted(Failed):

@@ -6,11 +6,17 @@ worded by the same code. Of a server that is no adapter a few of its own words a
 
 from typing import ClassVar
 
-from semif.errors import SemifError
+from semif.errors import SemifError, printable
+
+_LONGEST_CODE = 100
+"""In characters: the adapter's and AWS's are shorter."""
 
 
 class DecisionError(SemifError):
-    """No answer. The message is one line for people, the attributes are for programs."""
+    """No answer. The message is one line for people, the attributes are for programs.
+
+    What a server said is in them, so that nothing in them steers a terminal.
+    """
 
     retryable: ClassVar[bool] = False
     """Whether the same request may be answered a little later."""
@@ -24,12 +30,12 @@ class DecisionError(SemifError):
         path: str | None = None,
         retry_after_seconds: float | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.status = status
         """The HTTP status that the container, or else SageMaker, answered with; None where nobody did."""
-        self.code = code
+        self.code = printable(code)[:_LONGEST_CODE] if code is not None else None
         """The error's code: the adapter's (`overloaded`), or AWS's (`ThrottlingException`)."""
-        self.path = path
+        self.path = printable(path) if path is not None else None
         """The place in the request that is wrong, where the adapter names one."""
         self.retry_after_seconds = retry_after_seconds
         """How long the server asks to wait, in seconds."""

@@ -95,10 +95,10 @@ def container_error(
     hint = retry_after_seconds if hint is None else hint
     at = f" at {path}" if path and path not in said else ""
     again = f"; try again in {hint:g} s" if hint is not None else ""
-    named = f" {code}" if code else ""
+    named = f" {code[:_SHOWN_CHARACTERS]}" if code else ""
     answered = f"answered {status}" if status else "did not answer"
     return _error_type(status)(
-        printable(f"{who} {answered}{named}{at}: {said}{again}")[:_LONGEST],
+        f"{who} {answered}{named}{at}: {said}{again}"[:_LONGEST],
         status=status,
         code=code,
         path=path,

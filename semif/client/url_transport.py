@@ -55,9 +55,11 @@ class UrlTransport:
         except urllib3.exceptions.HTTPError as error:
             raise self._failed(error) from None
         if (elsewhere := reply.get_redirect_location()) is not False:
+            where = (
+                f"sends on to {shown(elsewhere)}, where nothing is sent" if elsewhere else "says not where to"
+            )
             raise RequestRefusedError(
-                f"{self._target} answered {reply.status} and sends on to {shown(elsewhere)}, where nothing "
-                "is sent; give the address that answers itself",
+                f"{self._target} answered {reply.status} and {where}; give the address that answers itself",
                 status=reply.status,
             )
         if reply.status != 200:

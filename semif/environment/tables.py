@@ -87,7 +87,7 @@ HubRepository = Annotated[
 HubFilePath = Annotated[
     str,
     *_written_as(
-        "([A-Za-z0-9][A-Za-z0-9._-]*/)*[A-Za-z0-9][A-Za-z0-9._-]*\\.gguf",
+        "([A-Za-z0-9][A-Za-z0-9._-]*/)*[A-Za-z0-9][A-Za-z0-9._-]*\\.[gG][gG][uU][fF]",
         "the path of a .gguf in the repository",
     ),
     StringConstraints(max_length=200),

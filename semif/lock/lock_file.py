@@ -26,7 +26,7 @@ from semif.errors import ProblemsError, SemifError, problems_of
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of
 from semif.lock.locked_model import ARCHIVED, HUB, UNPACKED, LockedModel, LockPart
-from semif.project.whole_files import cannot_read, write_whole
+from semif.project.whole_files import read_whole, write_whole
 from semif_adapter.archive.manifest import Sha256
 
 LOCAL_ACCOUNT = "000000000000"
@@ -152,17 +152,11 @@ def lock_path(environment_name: str) -> Path:
 def read_lock(path: Path) -> Lock:
     """The lock of one file. Raises SemifError if it cannot be read, ProblemsError with all its problems."""
     name = path.name.partition(".")[0]
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_LOCK_BYTES + 1)
-    except FileNotFoundError:
+    if not path.exists():
         known = name in environment_names()
         change = f"run `semif build {name}`, which writes it" if known else "correct its path"
-        raise SemifError(f"there is no lock {path}; {change}") from None
-    except OSError as error:
-        raise cannot_read(path, error) from None
-    if len(content) > MAX_LOCK_BYTES:
-        raise SemifError(f"{path} is longer than {MAX_LOCK_BYTES:,} bytes, which no lock needs")
+        raise SemifError(f"there is no lock {path}; {change}")
+    content = read_whole(path, MAX_LOCK_BYTES)
     anew = f"run `semif build {name}` to write it anew"
     if re.search(rb"^(<{7}|>{7}) ", content, re.MULTILINE):
         raise SemifError(

@@ -6,8 +6,21 @@ from pathlib import Path
 from semif.models.gguf_header import MAGIC, GgufHeader, NotAModelError, read_header
 from semif_adapter.archive.servable import reasons_against
 
+ENDING = ".gguf"
+"""Of a model's file; written in any case, as Windows and some publishers write it."""
 SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.gguf$", re.IGNORECASE)
 """The name of one file of a split model: its number, and how many there are."""
+
+
+def named_gguf(name: str) -> bool:
+    """Whether `name` ends as a GGUF's does."""
+    return name.lower().endswith(ENDING)
+
+
+def stem_of(name: str) -> str:
+    """`name` without the ending of a GGUF, and without the number that one file of a split model has."""
+    name = SHARD.sub("", name)
+    return name[: -len(ENDING)] if named_gguf(name) else name
 
 
 def files_of_split(name: str) -> int:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from semif.errors import SemifError, shown
-from semif.models.gguf_file import SHARD, files_of_split
+from semif.models.gguf_file import files_of_split, named_gguf, stem_of
 from semif.web.lookups import LookupReply, get, open_pool, server_url
 from semif_adapter.archive.manifest import Sha256
 
@@ -121,8 +121,8 @@ def _lfs_of(repository_info: _Repository, repository: str, name: str) -> _Lfs:
     if "/" in name and name in files:
         raise SemifError(f"{name} lies in a folder of {repository}; presets name files at its root")
     if (count := files_of_split(name)) != 1:
-        stem = SHARD.sub("", name)
-        parts = [f"{stem}-{number:05}-of-{count:05}.gguf" for number in range(1, min(count, 1_000) + 1)]
+        stem, ending = stem_of(name), name.rpartition(".")[2]
+        parts = [f"{stem}-{number:05}-of-{count:05}.{ending}" for number in range(1, min(count, 1_000) + 1)]
         absent = [part for part in parts if part not in files]
         state = f"not all are there, {_some(absent)}" if absent else _some(parts)
         raise SemifError(
@@ -130,7 +130,7 @@ def _lfs_of(repository_info: _Repository, repository: str, name: str) -> _Lfs:
             "name a file that is whole, or merge them with llama-gguf-split and pin the result from S3"
         )
     if name not in files:
-        there = _some(sorted(file for file in files if file.endswith(".gguf")))
+        there = _some(sorted(file for file in files if named_gguf(file)))
         raise SemifError(
             f"{repository} has no file {shown(name)} at {repository_info.sha[:12]}; its GGUF files: {there}"
         )

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from semif.errors import PinError, shown
-from semif.models.gguf_file import files_of_split
+from semif.models.gguf_file import ENDING, files_of_split, named_gguf, stem_of
 from semif_adapter.archive.manifest import MemberName, Sha256
 
 _SOURCES = {
@@ -41,7 +41,7 @@ class ModelPin(BaseModel):
     revision: Annotated[str, Field(max_length=200)] | None = None
     """Commit (hf), version (pypi) or object version (s3)."""
     file: MemberName
-    """Name of the file at its source (hf, pypi) and in the model archive."""
+    """Name of the file at its source (hf, pypi); in the model archive it ends in `.gguf`."""
     bytes: Annotated[int, Field(gt=0, le=1 << 40)]
     """Its size."""
     sha256: Sha256
@@ -60,7 +60,7 @@ class ModelPin(BaseModel):
     @field_validator("file")
     @classmethod
     def _is_gguf(cls, file: str) -> str:
-        if not file.endswith(".gguf"):
+        if not named_gguf(file):
             raise PinError(f"{shown(file)} must end in .gguf")
         if (count := files_of_split(file)) != 1:
             raise PinError(
@@ -83,6 +83,11 @@ class ModelPin(BaseModel):
         if self.parts and self.scheme != "pypi":
             raise PinError(f"parts are packages of a pypi source, got a {self.scheme} source; remove them")
         return self
+
+    @property
+    def member(self) -> str:
+        """The file's name in the model archive: the published container looks for `*.gguf`, in lower case."""
+        return f"{stem_of(self.file)}{ENDING}"
 
     @property
     def scheme(self) -> str:

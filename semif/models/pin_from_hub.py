@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from semif.errors import ProblemsError, SemifError, problems_of, shown
-from semif.models.gguf_file import SHARD
+from semif.errors import ProblemsError, SemifError, printable, problems_of, shown
+from semif.models.gguf_file import stem_of
 from semif.models.hub_lookup import HubFile, find_file
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.project.root import project_root
@@ -82,12 +82,12 @@ def _parsed(model: str) -> tuple[str, str]:
 
 def _name_of(file: str) -> str:
     """A preset's name after the file's: lower case, underscores as hyphens."""
-    stem = SHARD.sub("", file).removesuffix(".gguf").lower().replace("_", "-")
+    stem = stem_of(file).lower().replace("_", "-")
     return re.sub(r"[^a-z0-9.-]+", "-", stem).strip("-.")[:63]
 
 
 def _quantization_of(file: str) -> str:
-    match = _QUANTIZATION.search(SHARD.sub("", file).removesuffix(".gguf"))
+    match = _QUANTIZATION.search(stem_of(file))
     if match is None:
         raise SemifError(f"{shown(file)} does not end in a quantization, such as Q4_K_M; give --quantization")
     return match[1].upper()
@@ -118,8 +118,8 @@ def _preset(
 ) -> Preset:
     content = {
         "name": name,
-        "description": f"{hub_file.file.removesuffix('.gguf')}, from {hub_file.repository}",
-        "license": " ".join((hub_file.license or _NO_LICENSE).split()),
+        "description": f"{stem_of(hub_file.file)}, from {hub_file.repository}",
+        "license": printable(hub_file.license or _NO_LICENSE),
         "quantization": quantization,
         "model": {
             "source": f"hf://{hub_file.repository}",

@@ -18,7 +18,7 @@ from semif_adapter.contract.wire import Layout
 ModelFormat = Literal["tar.gz", "prefix"]
 """How a preset's model is published: as an archive, which SageMaker unpacks, or as files, which it copies."""
 PresetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")]
-Line = Annotated[str, StringConstraints(pattern=r"^\S[^\n]*$", max_length=300)]
+Line = Annotated[str, StringConstraints(pattern=r"^\S[^\x00-\x1f\x7f-\x9f]*$", max_length=300)]
 
 
 class CalibrationTable(BaseModel):
@@ -61,12 +61,12 @@ class Preset(BaseModel):
         return ModelManifest(
             preset=self.name,
             # A local path says something about a machine and nothing about the model.
-            source=f"file:{pin.file}" if pin.scheme == "file" else pin.source,
+            source=f"file:{pin.member}" if pin.scheme == "file" else pin.source,
             revision=pin.revision,
             quantization=self.quantization,
             prompt=self.prompt,
             members=(
-                Member(file=pin.file, role="gguf", bytes=pin.bytes, sha256=pin.sha256),
+                Member(file=pin.member, role="gguf", bytes=pin.bytes, sha256=pin.sha256),
                 *self._calibration_member(),
             ),
         )

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from semif.errors import ProblemsError, SemifError, problems_of
-from semif.project.whole_files import cannot_read, utf8
+from semif.project.whole_files import read_whole, utf8
 
 FileModel = TypeVar("FileModel", bound=BaseModel)
 
@@ -36,13 +36,7 @@ def read_toml(path: Path, model: type[FileModel], fixed: Mapping[str, object] | 
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            text = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise cannot_read(path, error) from None
-    if len(text) > MAX_FILE_BYTES:
-        raise SemifError(f"{path} is longer than {MAX_FILE_BYTES:,} bytes, which no such file needs")
+    text = read_whole(path, MAX_FILE_BYTES)
     if _DEEP_KEY.search(text):  # tomllib takes seconds for thousands of parts
         raise SemifError(f"{path} has a key of more than {_MOST_PARTS} parts, which no such file needs")
     try:

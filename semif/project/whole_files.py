@@ -1,22 +1,38 @@
 """Reading a file whole; writing one whole or not at all."""
 
 import os
+import secrets
+import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkstemp
 from typing import BinaryIO
 
 from semif.errors import SemifError
 
 
-def read_whole(path: Path) -> bytes:
-    """What is in `path`. Raises SemifError, which names it, where it cannot be read."""
+def read_whole(path: Path, limit: int) -> bytes:
+    """What is in `path`, at most `limit` bytes: a pipe or a device may never end.
+
+    A pipe that nobody writes to is empty, and not waited for. Raises SemifError, which names it, where it
+    cannot be read or is longer.
+    """
     try:
-        return path.read_bytes()
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            os.set_blocking(handle, True)
+            return read_bounded(file, limit, path)
     except OSError as error:
         raise cannot_read(path, error) from None
+
+
+def read_bounded(file: BinaryIO, limit: int, name: object) -> bytes:
+    """The rest of `file`. Raises SemifError, which names `name`, where it is more than `limit` bytes."""
+    content = file.read(limit + 1)
+    if len(content) > limit:
+        raise SemifError(f"{name} is longer than {limit:,} bytes, which no such file needs")
+    return content
 
 
 def utf8(content: bytes, name: object) -> bytes:
@@ -73,6 +89,7 @@ def _words(error: OSError) -> str:
 def replacing(target: Path) -> Iterator[BinaryIO]:
     """A new file that takes `target`'s place when the block ends well, and is gone when it does not.
 
+    Who may read it is what the user's umask says, or what was so of the file that it replaces.
     Where `target` is a link, what it leads to is replaced. Raises SemifError, which names that, where the
     system does not let it be written, and where it is a folder, a device or the like.
     """
@@ -81,7 +98,6 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as out:
             yield out
-        path.chmod(0o644)
         path.replace(target)
     except OSError as error:
         path.unlink(missing_ok=True)
@@ -99,7 +115,12 @@ def _beside(target: Path) -> tuple[int, Path]:
         if target.exists() and not target.is_file():
             raise SemifError(f"cannot write {target}: it is there, and is no file that could be replaced")
         make_folder_of(target)
-        handle, name = mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        path = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+        mode = stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() else None
+        # Not mkstemp, whose files nobody else may read, whatever the umask.
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode or 0o666)
+        if mode is not None:
+            os.fchmod(handle, mode)
     except OSError as error:
         raise cannot_write(target, error) from error
-    return handle, Path(name)
+    return handle, path

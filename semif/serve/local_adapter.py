@@ -1,28 +1,26 @@
 """The adapter on this machine: the same program as in the container, on llama.cpp from a PyPI wheel."""
 
-import importlib.util
 import os
+import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 from semif.errors import SemifError, shown
-from semif.models.gguf_file import SHARD, check_gguf, not_a_gguf
+from semif.models.gguf_file import SHARD, check_gguf, named_gguf, not_a_gguf
+from semif.models.llama_cpp_wheel import LIBRARY_PACKAGE, installed_library
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.models.sources.fetch import fetch
 from semif.progress import Progress
 from semif_adapter.archive.manifest import MANIFEST_FILE
 from semif_adapter.contract.settings import PREFIX, Settings
 
-LIBRARY_PACKAGE = "xllamacpp"
-
 
 def library_folder() -> Path:
     """The folder of the installed llama.cpp library; raises SemifError where the wheel is not installed."""
-    package = importlib.util.find_spec(LIBRARY_PACKAGE)
-    if package is None or not package.submodule_search_locations:
-        raise SemifError(f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run `make setup`")
-    return Path(package.submodule_search_locations[0])
+    if folder := installed_library():
+        return folder
+    raise SemifError(f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run `make setup`")
 
 
 def adapter_environment(
@@ -37,7 +35,7 @@ def adapter_environment(
     _check_free(host, port)
     if calibration is not None and not calibration.is_file():
         raise SemifError(f"{calibration} is not a file")
-    if what.lower().endswith(".gguf"):
+    if named_gguf(what):
         path = (
             Path(what).expanduser().absolute()
         )  # a hub's cache holds links, and their names say which part it is
@@ -87,6 +85,11 @@ def adapter_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the toolkit's own SEMIF_* variables, which the adapter would refuse as unknown."""
     settings = {PREFIX + name.upper() for name in Settings.model_fields}
     return {name: value for name, value in environ.items() if not name.startswith(PREFIX) or name in settings}
+
+
+def is_own_name(host: str) -> bool:
+    """Whether only this machine answers to `host`."""
+    return re.fullmatch(r"localhost|127(\.[0-9]{1,3}){3}", host) is not None
 
 
 def _check_free(host: str, port: int) -> None:

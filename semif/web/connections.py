@@ -9,6 +9,26 @@ import urllib3
 
 from semif.errors import SemifError, shown
 
+
+class _Redirects(urllib3.PoolManager):
+    """A redirect to what is no address fails as other failures of a server do, and in no other way."""
+
+    def urlopen(  # type: ignore[override]  # the same call; its types are spelled in the base
+        self, method: str, url: str, redirect: bool = True, **settings: Any
+    ) -> urllib3.BaseHTTPResponse:
+        """As the base's."""
+        try:
+            return super().urlopen(method, url, redirect, **settings)
+        except urllib3.exceptions.HTTPError:
+            raise
+        except ValueError as error:  # urllib.parse's, of the address
+            raise urllib3.exceptions.LocationValueError(str(error)) from error
+
+
+class _ThroughProxy(_Redirects, urllib3.ProxyManager):
+    """The same, through a proxy."""
+
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -25,7 +45,7 @@ def open_pool(
     proxy = urllib.request.getproxies().get(parsed.scheme or "https")
     if proxy and host not in LOOPBACK and not urllib.request.proxy_bypass(host):
         return _through(proxy, timeout=timeout, retries=retries, maxsize=connections)
-    return urllib3.PoolManager(timeout=timeout, retries=retries, maxsize=connections)
+    return _Redirects(timeout=timeout, retries=retries, maxsize=connections)
 
 
 def _through(proxy: str, **settings: Any) -> urllib3.ProxyManager:
@@ -34,7 +54,7 @@ def _through(proxy: str, **settings: Any) -> urllib3.ProxyManager:
     try:
         auth = urllib3.util.parse_url(url).auth
         headers = urllib3.make_headers(proxy_basic_auth=unquote(auth)) if auth else None
-        return urllib3.ProxyManager(url, proxy_headers=headers, **settings)
+        return _ThroughProxy(url, proxy_headers=headers, **settings)
     except (urllib3.exceptions.HTTPError, ValueError):  # not the value: a password may be in it
         raise SemifError(
             "the proxy of this machine's settings (http_proxy, https_proxy, all_proxy) cannot be used; it is "
@@ -71,6 +91,8 @@ def what_happened(error: BaseException) -> str:
             words = f"cannot be reached over TLS: {str(error)[:200]}"
         case urllib3.exceptions.ResponseError():  # redirected without end
             words = f"cannot be reached: {error}"
+        case urllib3.exceptions.LocationValueError() | urllib3.exceptions.URLSchemeUnknown():
+            words = "sends on to something that is no address of a server"
         case urllib3.exceptions.DecodeError():
             words = "sends bytes that are not in the encoding it names"
         case _ if isinstance(error.__cause__, OSError) and error.__cause__.strerror:

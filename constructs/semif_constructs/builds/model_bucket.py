@@ -105,8 +105,8 @@ class ModelBucket(Construct):
     def grant_publish_models(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a build look for archives under `models/`, upload new ones and read them back.
 
-        An upload that comes back different is taken away again by its version: left there, it would pass for
-        the archive that its key promises.
+        It may erase nothing: what the build machine runs could otherwise take published models away, versions
+        and all. An upload that comes back different stays until a person deletes it.
         """
         bucket = iam.Grant.add_to_principal(
             grantee=grantee,
@@ -119,7 +119,6 @@ class ModelBucket(Construct):
             grantee=grantee,
             actions=[
                 "s3:AbortMultipartUpload",
-                "s3:DeleteObjectVersion",
                 "s3:GetObject",
                 "s3:GetObjectVersion",
                 "s3:ListMultipartUploadParts",

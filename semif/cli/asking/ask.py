@@ -10,8 +10,10 @@ from semif.cli.output import json_option
 from semif.client.chat import chat_request, complete, stream
 from semif.environment.asking import require_kind, require_mode
 from semif.environment.environment import load_environment
-from semif.errors import SemifError
+from semif.errors import SemifError, harmless
+from semif.project.whole_files import read_bounded, utf8
 from semif.target.target import open_target
+from semif_adapter.contract.wire import MAX_BODY_BYTES
 
 STILL_THINKING = "semif: the model was still thinking at its last token; raise --max-tokens"
 
@@ -61,7 +63,7 @@ def command(
     asked = load_environment(environment)
     require_kind(asked, "text")
     require_mode(asked, "realtime")
-    text = sys.stdin.read() if message == "-" else message
+    text = _standard_input() if message == "-" else message
     if not text.strip():
         raise SemifError("the message is empty; give it as an argument or on standard input")
     body = chat_request(text, system=system, max_tokens=max_tokens, temperature=temperature, stream=streaming)
@@ -74,16 +76,24 @@ def command(
     if as_json:
         click.echo(answer.raw)
     elif answer.text:
-        click.echo(answer.text)
+        click.echo(harmless(answer.text))
     else:
         click.echo(STILL_THINKING, err=True)
+
+
+def _standard_input() -> str:
+    content = read_bounded(sys.stdin.buffer, MAX_BODY_BYTES, "standard input")
+    try:
+        return utf8(content, "standard input").decode()
+    except UnicodeDecodeError as error:
+        raise SemifError(f"standard input is not UTF-8: byte {error.start + 1} is wrong") from None
 
 
 def _print_stream(pieces: Iterator[str]) -> None:
     said = False
     for piece in pieces:
         said = True
-        click.echo(piece, nl=False)
+        click.echo(harmless(piece), nl=False)
         sys.stdout.flush()
     if said:
         click.echo()

@@ -24,8 +24,12 @@ from semif.client.retry import Attempt
 from semif.environment.asking import require_kind, require_mode
 from semif.environment.environment import load_environment
 from semif.policy import load_policy
-from semif.project.whole_files import read_whole
+from semif.project.whole_files import read_bounded, read_whole
 from semif.target.target import open_target
+from semif_adapter.contract.wire import MAX_BODY_BYTES
+
+_MOST_READ = 2 * MAX_BODY_BYTES
+"""Of a request's file, in bytes: what is only too long for SageMaker is told so, with its size."""
 
 
 @click.command()
@@ -145,5 +149,5 @@ def _refuse_others(place: Addressee) -> None:
 
 def _read(file: str) -> bytes:
     if file == "-":
-        return sys.stdin.buffer.read()
-    return read_whole(Path(file))
+        return read_bounded(sys.stdin.buffer, _MOST_READ, "standard input")
+    return read_whole(Path(file), _MOST_READ)

@@ -1,7 +1,6 @@
 """`semif serve`: the adapter on this machine."""
 
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from semif.cli.options import api_key
 from semif.cli.progress import progress_on_stderr
 from semif.errors import SemifError, shown
 from semif.project.root import project_root
-from semif.serve.local_adapter import adapter_environment
+from semif.serve.local_adapter import adapter_environment, is_own_name
 
 
 @click.command()
@@ -65,13 +64,13 @@ def command(model: str, port: int, host: str, ui: bool, calibration: Path | None
     if ui:
         click.echo(f"semif: the page to try it: {url}/", err=True)
     # The adapter takes this process's place, so that signals and the exit status are its own.
-    program = "semif.serve.ui" if ui else "semif_adapter"
+    program = "semif.serve.ui" if ui else "semif.serve"
     os.execve(sys.executable, [sys.executable, "-m", program, "serve"], environment)  # noqa: S606 - no shell is wanted
 
 
 def _check_page(host: str) -> None:
     """Raise SemifError where the page could be reached from elsewhere, or not asked from."""
-    if host != "localhost" and not re.fullmatch(r"127(\.[0-9]{1,3}){3}", host):
+    if not is_own_name(host):
         raise SemifError(
             f"--ui shows its page on this machine alone, --host is {shown(host)}; use 127.0.0.1 or localhost"
         )

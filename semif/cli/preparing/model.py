@@ -58,7 +58,8 @@ def list_models(as_json: bool) -> None:
 def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) -> None:
     """Fetch PRESET, verify it and pack it into model.tar.gz.
 
-    Size and SHA-256 are checked against the preset before anything is packed or uploaded. In S3 the model's
+    Size and SHA-256 are checked against the preset before anything is packed or uploaded, and llama.cpp is
+    tried on the file: a model that it cannot serve is refused here. In S3 the model's
     key is its manifest's SHA-256: where it exists, nothing is downloaded and nothing is uploaded.
 
     \b
@@ -68,6 +69,11 @@ def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) ->
     """
     with progress_on_stderr() as progress:
         built = build_model(load_preset(preset), output, progress, model_format=model_format)
+    if built.untried_because:
+        click.echo(
+            f"llama.cpp was not tried on the model: {built.untried_because}; its container tries it first",
+            err=True,
+        )
     if as_json:
         print_json(built.as_json())
         return

@@ -39,6 +39,9 @@ from semif_adapter.forms.systemone.types import (
 
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 
+MAX_FILE_BYTES = 1 << 28
+"""Of labelled tasks: a hundred thousand of them with long states."""
+
 _LABEL_KEYS = ("expected", "family", "kind", "group")
 _SIDES = {"yes": TRUE, "no": FALSE}
 _NO_INSTRUCTIONS = {"noul": NOUL_TEXT, "choice": CHOICE_TEXT, "score": SCORE_TEXT}
@@ -122,7 +125,7 @@ def read_task_set(path: Path) -> TaskSet:
 
     Raises SemifError where the file cannot be read or holds no task, ProblemsError with all that is wrong.
     """
-    content = read_whole(path)
+    content = read_whole(path, MAX_FILE_BYTES)
     tasks: list[LabelledTask] = []
     problems: list[str] = []
     lines: dict[str, int] = {}

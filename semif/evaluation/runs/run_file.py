@@ -18,6 +18,8 @@ from semif_adapter.archive.manifest import Sha256
 from semif_adapter.contract.wire import ModelInfo, QuestionKind, WireModel
 
 TargetKind = Literal["endpoint", "adapter", "system-one", "chat"]
+MAX_FILE_BYTES = 1 << 30
+"""Of a run: it holds every reply whole."""
 Status = Literal["answered", "unparsable", "refused", "failed"]
 """`unparsable`: words that name no option. `refused`: overloaded or throttled to the last attempt."""
 
@@ -181,7 +183,7 @@ def read_run(path: Path) -> EvaluationRun:
 
     Raises SemifError where it cannot be read or is none, ProblemsError with the lines that are wrong.
     """
-    content = read_whole(path)
+    content = read_whole(path, MAX_FILE_BYTES)
     first, *lines = content.split(b"\n")[:-1] or [b""]
     try:
         header = RunHeader.model_validate_json(first)

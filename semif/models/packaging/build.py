@@ -14,7 +14,8 @@ from semif.models.gguf_file import check_gguf
 from semif.models.packaging.archive import ARCHIVE_FILE, write_archive
 from semif.models.packaging.hashed_file import HashedFile
 from semif.models.packaging.prefix import FILES_FOLDER, find_published_files, publish_files
-from semif.models.packaging.publish import find_published, publish
+from semif.models.packaging.publish import Published, find_published, publish
+from semif.models.packaging.rehearsal import rehearse_model
 from semif.models.presets import ModelFormat, Preset
 from semif.models.sources import fetch
 from semif.models.sources.cache import cache_root
@@ -39,6 +40,8 @@ class BuiltModel:
     place: Path | S3Uri
     reused: bool
     """Whether all was in S3 already and nothing was done."""
+    untried_because: str | None = None
+    """Why llama.cpp was not tried on it; None where it was, and where nothing was done."""
 
     @property
     def address(self) -> str:
@@ -71,17 +74,17 @@ def build_model(
     if output.startswith("s3:"):
         return _build_to_s3(preset, S3Uri.parse(output), model_format, progress)
     folder = Path(output)
-    paths = _checked_files(preset, progress)
+    paths, untried = _checked_files(preset, progress)
     manifest = preset.manifest()
     if model_format == "tar.gz":
         archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
         _write_manifest(manifest, folder)
-        return _archived(preset, archive.sha256, archive.bytes, archive.path)
+        return _archived(preset, archive, archive.path, untried)
     for member, path in zip(manifest.members, paths, strict=True):
         with path.open("rb") as source, replacing(folder / member.file) as out:
             shutil.copyfileobj(source, out, 1 << 20)
     _write_manifest(manifest, folder)
-    return _unpacked(preset, folder)
+    return _unpacked(preset, folder, untried)
 
 
 def find_model(
@@ -97,7 +100,7 @@ def find_model(
         complete = find_published_files(client, place, manifest)
         return _unpacked(preset, place, reused=True) if complete else None
     published = find_published(client, place, manifest.sha256)
-    return _archived(preset, published.sha256, published.bytes, place, reused=True) if published else None
+    return _archived(preset, published, place, reused=True) if published else None
 
 
 def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progress: Progress) -> BuiltModel:
@@ -106,7 +109,7 @@ def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progr
         return published
     manifest = preset.manifest()
     place = _place(models, manifest, model_format)
-    paths = _checked_files(preset, progress)
+    paths, untried = _checked_files(preset, progress)
     # Beside the cached model, which has room for models; /tmp is often small or in memory.
     cache_root().mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=cache_root(), prefix="pack-") as name:
@@ -114,22 +117,23 @@ def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progr
         if model_format == "tar.gz":
             archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
             publish(client, archive, place, manifest.sha256, progress)
-            return _archived(preset, archive.sha256, archive.bytes, place)
+            return _archived(preset, archive, place, untried)
         written = _write_manifest(manifest, folder)
         publish_files(client, place, manifest, paths=paths, manifest_file=written, progress=progress)
-        return _unpacked(preset, place)
+        return _unpacked(preset, place, untried)
 
 
 def _place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) -> S3Uri:
     return models.child(manifest.sha256, ARCHIVE_FILE if model_format == "tar.gz" else FILES_FOLDER)
 
 
-def _checked_files(preset: Preset, progress: Progress) -> tuple[Path, ...]:
-    """The files of the manifest's members, in its order."""
+def _checked_files(preset: Preset, progress: Progress) -> tuple[tuple[Path, ...], str | None]:
+    """The files of the manifest's members, in its order; and why llama.cpp was not tried on the first."""
     gguf = fetch(preset, progress)
     check_gguf(gguf)
+    untried = rehearse_model(gguf)
     calibration = preset.calibration_path
-    return (gguf, calibration) if calibration else (gguf,)
+    return ((gguf, calibration) if calibration else (gguf,)), untried
 
 
 def _write_manifest(manifest: ModelManifest, folder: Path) -> HashedFile:
@@ -140,10 +144,21 @@ def _write_manifest(manifest: ModelManifest, folder: Path) -> HashedFile:
 
 
 def _archived(
-    preset: Preset, sha256: str, size: int, place: Path | S3Uri, *, reused: bool = False
+    preset: Preset,
+    archive: HashedFile | Published,
+    place: Path | S3Uri,
+    untried_because: str | None = None,
+    *,
+    reused: bool = False,
 ) -> BuiltModel:
-    return BuiltModel(preset.name, preset.manifest().sha256, "tar.gz", sha256, size, place, reused)
+    sha256 = preset.manifest().sha256
+    return BuiltModel(
+        preset.name, sha256, "tar.gz", archive.sha256, archive.bytes, place, reused, untried_because
+    )
 
 
-def _unpacked(preset: Preset, place: Path | S3Uri, *, reused: bool = False) -> BuiltModel:
-    return BuiltModel(preset.name, preset.manifest().sha256, "prefix", None, None, place, reused)
+def _unpacked(
+    preset: Preset, place: Path | S3Uri, untried_because: str | None = None, *, reused: bool = False
+) -> BuiltModel:
+    sha256 = preset.manifest().sha256
+    return BuiltModel(preset.name, sha256, "prefix", None, None, place, reused, untried_because)

@@ -58,7 +58,8 @@ def publish(
     """Upload `file` to `uri` and read it back; the same bytes there already are left alone.
 
     Raises SemifError where other bytes are there, and where what was read back differs: that object is then
-    deleted again. Managed transfers take no condition, so two publishers at once are caught by the read-back.
+    deleted again, where the caller may (a build on AWS may not). Managed transfers take no condition, so two
+    publishers at once are caught by the read-back.
     """
     published = find_published(client, uri, manifest_sha256)
     if published:
@@ -111,7 +112,10 @@ def _read_back(client: "S3Client", file: HashedFile, uri: S3Uri, progress: Progr
         with aws_errors():
             client.delete_object(Bucket=uri.bucket, Key=uri.key, **which)  # type: ignore[arg-type]  # a version
     except SemifError as error:
-        raise SemifError(f"{problem}; delete the object, {error}") from error
+        raise SemifError(
+            f"{problem}; it could not be deleted again ({error}): delete it, or the next build takes it for "
+            "the model"
+        ) from error
     raise SemifError(f"{problem}; the object is deleted again, try once more")
 
 

@@ -6,12 +6,12 @@ from time import monotonic
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from semif.serve.own_names import by_own_names_only
 from semif.serve.ui.prompt_view import prompt_view
 from semif_adapter.contract.errors import AdapterError, RequestTimeoutError
 from semif_adapter.contract.settings import Settings
@@ -33,11 +33,7 @@ HEADERS = {
 
 
 class WithPage:
-    """The adapter's application with the page in front of it.
-
-    A name that somebody else's DNS points to this machine is refused for both: a web page elsewhere could
-    otherwise ask and read. There is no CORS either.
-    """
+    """The adapter's application with the page in front of it, both by this machine's own names only."""
 
     def __init__(self, adapter: Starlette, settings: Settings) -> None:
         page = _page(adapter.state.queue, settings)
@@ -46,9 +42,7 @@ class WithPage:
             is_page = scope["type"] == "http" and (scope["path"] == "/" or scope["path"].startswith(PREFIX))
             await (page if is_page else adapter)(scope, receive, send)
 
-        self._app = TrustedHostMiddleware(
-            either, ["127.0.0.1", "localhost", settings.host], www_redirect=False
-        )
+        self._app = by_own_names_only(either, settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)

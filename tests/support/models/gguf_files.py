@@ -1,5 +1,6 @@
 """Fixtures: the embedded model's GGUF, and tiny ones where real weights are not the point."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,12 @@ from semif.models.sources import fetch
 def embedded_gguf() -> Path:
     """The embedded preset's GGUF (98 MB), verified; downloaded once per machine, into the user's cache."""
     return fetch(load_preset("embedded"))
+
+
+@pytest.fixture
+def sound_gguf(tmp_path: Path, tiny_gguf: Callable[..., Path]) -> Path:
+    """A tiny model that llama.cpp runs, as `small.gguf` in a folder of the test's own."""
+    return shutil.copy(tiny_gguf(), tmp_path / "small.gguf")
 
 
 @pytest.fixture

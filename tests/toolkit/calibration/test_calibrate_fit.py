@@ -144,6 +144,9 @@ def test_tasks_as_written_count_once_and_unanswered_ones_not(tmp_path: Path) -> 
         (list(drawn(60, 2.0, group="all")), "60 answered tasks in 1 groups are too few"),
         ([labelled(f"t{n}", [2.0, 0.0], 0) for n in range(60)], "right option is always ahead"),
         ([labelled(f"t{n}", [2.0, 0.0], n % 2) for n in range(60)], "logits say nothing"),
+        ([labelled(f"t{n}", [2e6, 0.0], n % 2) for n in range(60)], "logits say nothing"),
+        ([labelled(f"t{n}", [1e6, 0.0], n % 10 == 0) for n in range(60)], r"above 100, .* by 1e\+06"),
+        ([labelled(f"t{n}", [1e-4, 0.0], n % 10 == 0) for n in range(60)], r"below 0\.01, .* by 0\.0001"),
         (
             [*drawn(60, 2.0), labelled("x", [1.0, 0.0], 0, model=OTHER)],
             "answers of the model with SHA-256 b{64}, others are of a{64}",

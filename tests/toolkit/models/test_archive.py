@@ -72,9 +72,9 @@ def test_the_same_model_gives_the_same_bytes_from_anywhere(small_gguf: Make, tmp
     assert head[4:8] == bytes(4), "no time"
 
 
-def test_members_are_plain_files_without_extended_headers(small_gguf: Make, tmp_path: Path) -> None:
+def test_members_are_plain_files_without_extended_headers(tiny_gguf: Make, tmp_path: Path) -> None:
     link = tmp_path / "link.gguf"
-    link.symlink_to(small_gguf())
+    link.symlink_to(tiny_gguf())
     build_model(preset_of(link), str(tmp_path / "out"))
     with tarfile.open(tmp_path / "out" / ARCHIVE_FILE) as archive:
         members = archive.getmembers()
@@ -110,13 +110,13 @@ def test_a_file_that_changes_while_it_is_packed_leaves_nothing(small_gguf: Make,
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
 def test_an_interrupted_packing_leaves_what_was_there(
-    small_gguf: Make, tmp_path: Path, failure: type[BaseException]
+    tiny_gguf: Make, tmp_path: Path, failure: type[BaseException]
 ) -> None:
     def fail(step: str, done: int, total: int) -> None:
         if step == "pack":
             raise failure
 
-    preset = preset_of(small_gguf())
+    preset = preset_of(tiny_gguf())
     out = tmp_path / "out"
     with pytest.raises(failure):
         build_model(preset, str(out), fail)

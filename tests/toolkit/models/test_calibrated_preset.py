@@ -35,9 +35,9 @@ Make = Callable[..., Path]
 
 
 @pytest.fixture
-def project(tmp_path: Path, small_gguf: Make, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> Path:
+def project(tmp_path: Path, sound_gguf: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> Path:
     """A project whose preset `small` has a calibration."""
-    gguf = small_gguf()
+    gguf = sound_gguf
     pin = pin_of(gguf)
     folder = tmp_path / "project" / "models"
     folder.mkdir(parents=True)

@@ -21,8 +21,8 @@ def run(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def project(tmp_path: Path, small_gguf: Make, monkeypatch: pytest.MonkeyPatch) -> Path:
-    gguf = small_gguf()
+def project(tmp_path: Path, sound_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    gguf = sound_gguf
     pin = pin_of(gguf)
     (tmp_path / "models").mkdir()
     text = f"""

@@ -135,6 +135,21 @@ def test_a_branch_becomes_a_commit_and_a_file_its_published_hash(
         assert told in result.stdout
 
 
+@pytest.mark.parametrize("ending", ["GGUF", "Gguf"])
+def test_the_ending_is_taken_in_any_case(
+    hub: HubApi, pin: Callable[..., Result], models: Path, ending: str
+) -> None:
+    """The hub's name stays; in the archive it is what the published container looks for."""
+    name = f"Some_Model-Q4_K_M.{ending}"
+    hub.files = [lfs(name)]
+    result = pin("hf:owner/repo", name)
+    assert result.exit_code == 0, result.stderr
+    preset = load_preset("some-model-q4-k-m")
+    assert preset.model.file == name
+    assert preset.manifest().gguf.file == FILE
+    assert preset.description == "Some_Model-Q4_K_M, from owner/repo"
+
+
 def test_scripts_read_the_preset(pin: Callable[..., Result], models: Path) -> None:
     result = pin("hf:owner/repo", FILE, "--name", "mine", "--readout", "text", "--json")
     told = json.loads(result.stdout)
@@ -275,6 +290,12 @@ SPLIT = [lfs(f"Big-Q8_0-0000{number}-of-00003.gguf") for number in (1, 2, 3)]
             SPLIT[:1],
             "not all are there, 'Big-Q8_0-00002-of-00003.gguf', 'Big-Q8_0-00003",
         ),
+        (
+            ("hf:owner/repo", "Big-Q8_0-00001-of-00002.GGUF"),
+            [lfs("Big-Q8_0-00001-of-00002.GGUF"), lfs("Big-Q8_0-00002-of-00002.GGUF")],
+            "('Big-Q8_0-00001-of-00002.GGUF', 'Big-Q8_0-00002-of-00002.GGUF')",
+        ),
+        (("hf:owner/repo", "x-Q4_0.gguf"), [lfs("Y.GGUF")], "its GGUF files: 'Y.GGUF'"),
         (("hf:owner/none", FILE), [], "owner/none does not exist, or asks for a sign-in"),
         (("hf:owner/repo@gone", FILE), [], "owner/repo has no revision 'gone'"),
         (("owner/repo", FILE), [], "'owner/repo' is no model of the hub; write hf:OWNER/REPOSITORY"),

@@ -23,9 +23,9 @@ def objects(s3: "S3Client") -> dict[str, bytes]:
 
 
 def test_the_files_lie_under_their_manifests_hash_once(
-    s3: "S3Client", small_gguf: Make, own_cache: Path
+    s3: "S3Client", sound_gguf: Path, own_cache: Path
 ) -> None:
-    gguf = small_gguf()
+    gguf = sound_gguf
     preset = preset_of(gguf)
     manifest = preset.manifest()
     built = build_model(preset, "s3://models/some", model_format="prefix")
@@ -45,17 +45,17 @@ def test_the_files_lie_under_their_manifests_hash_once(
 
 
 def test_an_archive_beside_the_files_is_no_part_of_them(
-    s3: "S3Client", small_gguf: Make, own_cache: Path
+    s3: "S3Client", tiny_gguf: Make, own_cache: Path
 ) -> None:
-    preset = preset_of(small_gguf())
+    preset = preset_of(tiny_gguf())
     build_model(preset, "s3://models")
     built = build_model(preset, "s3://models", model_format="prefix")
     inside = [key for key in objects(s3) if f"s3://models/{key}".startswith(built.address)]
     assert len(inside) == 2
 
 
-def test_what_broke_off_is_completed(s3: "S3Client", small_gguf: Make, own_cache: Path) -> None:
-    preset = preset_of(small_gguf())
+def test_what_broke_off_is_completed(s3: "S3Client", tiny_gguf: Make, own_cache: Path) -> None:
+    preset = preset_of(tiny_gguf())
     built = build_model(preset, "s3://models", model_format="prefix")
     s3.delete_object(Bucket="models", Key=f"{preset.manifest().sha256}/files/model-manifest.json")
     again = build_model(preset, "s3://models", model_format="prefix")
@@ -63,8 +63,8 @@ def test_what_broke_off_is_completed(s3: "S3Client", small_gguf: Make, own_cache
     assert len(objects(s3)) == 2
 
 
-def test_other_bytes_and_foreign_files_are_refused(s3: "S3Client", small_gguf: Make, own_cache: Path) -> None:
-    preset = preset_of(small_gguf())
+def test_other_bytes_and_foreign_files_are_refused(s3: "S3Client", tiny_gguf: Make, own_cache: Path) -> None:
+    preset = preset_of(tiny_gguf())
     manifest = preset.manifest()
     build_model(preset, "s3://models", model_format="prefix")
     before = objects(s3)
@@ -91,8 +91,8 @@ def test_a_wrong_model_leaves_nothing(s3: "S3Client", small_gguf: Make, own_cach
     assert objects(s3) == {}
 
 
-def test_a_folder_gets_the_files_too(small_gguf: Make, own_cache: Path, tmp_path: Path) -> None:
-    gguf = small_gguf()
+def test_a_folder_gets_the_files_too(sound_gguf: Path, own_cache: Path, tmp_path: Path) -> None:
+    gguf = sound_gguf
     preset = preset_of(gguf)
     built = build_model(preset, str(tmp_path / "out"), model_format="prefix")
     assert built.as_json()["path"] == str(tmp_path / "out")

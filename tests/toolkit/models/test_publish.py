@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
 from semif.aws.s3 import S3Uri
@@ -42,9 +43,9 @@ def operations(client: "S3Client") -> list[str]:
 
 
 def test_a_model_is_built_into_s3_once(
-    s3: "S3Client", small_gguf: Make, own_cache: Path, tmp_path: Path
+    s3: "S3Client", sound_gguf: Path, own_cache: Path, tmp_path: Path
 ) -> None:
-    gguf = small_gguf()
+    gguf = sound_gguf
     preset = preset_of(gguf)
     first = build_model(preset, "s3://models/some/prefix/")
     key = f"some/prefix/{preset.manifest().sha256}/model.tar.gz"
@@ -127,11 +128,29 @@ def test_one_spoiled_byte_is_found_and_removed(s3: "S3Client", tmp_path: Path) -
     assert s3.get_object(Bucket="models", Key=URI.key)["Body"].read() == b"archive"
 
 
-def test_an_absent_bucket_and_a_wrong_place_are_told(s3: "S3Client", small_gguf: Make) -> None:
+def test_what_may_not_be_deleted_again_is_named(s3: "S3Client", tmp_path: Path) -> None:
+    """As on AWS, where a build may erase nothing."""
+    archive = archive_of(tmp_path / "archive", b"archive")
+
+    def replace(**_: Any) -> None:
+        s3.meta.events.unregister("before-call.s3.GetObject", replace)
+        s3.put_object(Bucket="models", Key=URI.key, Body=b"archivE")
+
+    def deny(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DeleteObject")
+
+    s3.put_bucket_versioning(Bucket="models", VersioningConfiguration={"Status": "Suspended"})
+    s3.meta.events.register("before-call.s3.GetObject", replace)
+    s3.meta.events.register("before-call.s3.DeleteObject", deny)
+    with pytest.raises(SemifError, match=r"it could not be deleted again \(.*\): delete it"):
+        publish(s3, archive, URI, MANIFEST)
+
+
+def test_an_absent_bucket_and_a_wrong_place_are_told(s3: "S3Client", tiny_gguf: Make) -> None:
     with pytest.raises(SemifError, match="allowed is s3://bucket"):
-        build_model(preset_of(small_gguf()), "s3://Not_A_Bucket/x")
+        build_model(preset_of(tiny_gguf()), "s3://Not_A_Bucket/x")
     with pytest.raises(SemifError, match=r"the bucket of s3://absent-bucket/.* does not exist"):
-        build_model(preset_of(small_gguf()), "s3://absent-bucket")
+        build_model(preset_of(tiny_gguf()), "s3://absent-bucket")
 
 
 class Strict(BaseHTTPRequestHandler):

@@ -50,6 +50,13 @@ def test_every_example_is_answered_with_probabilities(url: str, example: Path) -
         assert sum(result["probabilities"]) == pytest.approx(1)
 
 
+def test_nobody_elses_name_reaches_the_adapter(url: str) -> None:
+    """A web page elsewhere could have its own name point to this machine, and ask."""
+    port = url.rpartition(":")[2]
+    for name, status in (("localhost", 200), ("127.0.0.1", 200), ("rebound.example", 400)):
+        assert urllib3.request("GET", f"{url}/ping", headers={"host": f"{name}:{port}"}).status == status
+
+
 @pytest.mark.parametrize("path", ["/v1/systemone", "/invocations"])
 def test_the_system_one_example_is_answered(url: str, path: str) -> None:
     reply = urllib3.request(
