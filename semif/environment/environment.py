@@ -44,7 +44,12 @@ class Environment(EnvironmentFile):
             if not problems:
                 need = environment.memory_need
                 types = environment.endpoint.instance_types
-                problems = _as_errors(memory_problems(need, types) if need is not None else ())
+                problems = _as_errors(
+                    [
+                        *(memory_problems(need, types) if need is not None else ()),
+                        *environment.inference_mode.start_problems(environment),
+                    ]
+                )
         except ValidationError as error:
             of_keys = [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
             problems = of_keys + problems
