@@ -90,7 +90,8 @@ def _prepare_account(steps: Steps, target: Target) -> None:
         step.note = place
         if check.problems:
             raise ProblemsError(place, check.problems)
-    for warning in check.warnings:
+    # Whether the endpoint has to move at all is known when the stack is synthesised.
+    for warning in [*check.warnings, *check.update_problems]:
         steps.console.print(f"       [yellow]warning[/] {escape(warning)}", soft_wrap=True)
 
 

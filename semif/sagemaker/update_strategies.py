@@ -75,6 +75,18 @@ def execution_problems(
         )
 
 
+def extra_instances(strategy: Strategy, instance_count: int, *, fewest: int) -> int:
+    """How many instances an update starts beside the `instance_count` that run, before it takes any away.
+
+    Blue/green starts a whole second fleet, rolling a batch ("Blue/Green Deployments" and "Use rolling
+    deployments", SageMaker developer guide, read 2026-11-30): all of them need quota. `fewest` is the fewest
+    instances that the variant has, from which the batch's share is taken.
+    """
+    if strategy != "rolling":
+        return instance_count
+    return max(1, math.ceil(instance_count * step_percent(strategy, fewest) / 100))
+
+
 def update_problems(*, instance_count: int, strategy: Strategy, wait_seconds: int) -> Iterator[str]:
     """What is wrong with a strategy, one line for each problem.
 

@@ -83,7 +83,7 @@ def _with_account(entry: dict[str, Any], profile: str | None) -> dict[str, Any]:
         **entry,
         "account": in_account.account,
         "region": in_account.region,
-        "problems": in_account.problems,
+        "problems": in_account.problems + in_account.update_problems,
         "warnings": entry["warnings"] + in_account.warnings,
     }
 
