@@ -19,6 +19,16 @@ the operation fails. A type without capacity is left for the next one at once, n
 (https://docs.aws.amazon.com/sagemaker/latest/dg/realtime-endpoints-heterogeneous.html, and "applies only to
 capacity provisioning, not to download or start" in the API reference's ProductionVariant; read 2026-11-30).
 What it is where it is not set is not documented; AWS's sample `capacity-aware-instance-pool` says 3600."""
+POOL_REGIONS = frozenset(
+    """
+    ap-northeast-1 ap-northeast-2 ap-south-1 ap-southeast-1 ap-southeast-2 ap-southeast-3 ca-central-1
+    eu-central-1 eu-central-2 eu-north-1 eu-west-1 eu-west-2 sa-east-1 us-east-1 us-east-2 us-west-2
+    """.split()  # noqa: SIM905 - quotes would hide the names
+)
+POOL_REGIONS_OF = "May 2026"
+"""Where SageMaker had instance pools, and when: the table of AWS's sample `capacity-aware-instance-pool` in
+aws-samples/sagemaker-genai-hosting-examples, read 2026-11-30. AWS adds
+regions, so that one is missing proves nothing."""
 ONE_TYPE_PROVISION_SECONDS = 1860
 """How long SageMaker looks for capacity of a single type. No setting bounds it and no document tells; public
 notes of deployments report about 31 minutes until the failure (read 2026-11-30, seen by nobody here)."""
@@ -69,6 +79,17 @@ def longest_start_seconds(
     """
     provision = (provision_timeout_seconds or MAX_PROVISION_SECONDS) if pool else ONE_TYPE_PROVISION_SECONDS
     return provision + download_seconds + startup_seconds
+
+
+def pool_region_warning(region: str) -> str | None:
+    """A line where instance pools are not known to exist in `region`."""
+    if region in POOL_REGIONS:
+        return None
+    return (
+        f"instance_pool: SageMaker had no instance pools in {region} by {POOL_REGIONS_OF}, and refuses the "
+        "endpoint where it still has none; write instance_type, or take one of "
+        f"{', '.join(sorted(POOL_REGIONS))}"
+    )
 
 
 def volume_problems(volume_size_gb: int | None) -> Iterator[str]:

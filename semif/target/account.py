@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from semif.aws.clients import Aws, describe, is_denied
 from semif.environment.environment import Environment
 from semif.errors import SemifError
+from semif.images.regional_images import reaches_public_registry
 from semif.target.endpoint_state import find_endpoint
 from semif.target.quotas import check_quotas
 
@@ -57,6 +58,14 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
     if problem := account_problem(environment, check.account):
         check.problems.append(problem)
         return check
+    if environment.region is None:  # else the file's own checks have told
+        check.warnings.extend(environment.region_warnings(aws.region))
+        if environment.serving_kind.runs_adapter and not reaches_public_registry(aws.region):
+            check.problems.append(
+                f"{aws.region} cannot log in to public.ecr.aws, where the base of our image is elsewhere; "
+                f'write region = "{aws.region}" into environments/{environment.name}.toml: then the base is '
+                "taken from the registry of that region"
+            )
     _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, check))
     _look("the quotas of the instance types", check, lambda: _check_quotas(aws, environment, check))
     return check

@@ -328,3 +328,17 @@ def test_a_deployment_ends_before_anything_is_made(aws: Aws, project: Path) -> N
         quotas.assert_no_pending_responses()
     assert deployed_stacks(aws, "") == []
     assert not target.lock_path.exists()
+
+
+@pytest.mark.parametrize(("name", "pool"), [("prod", True), ("dev", False)])
+def test_a_region_that_the_file_does_not_name_is_held_against_the_tables(
+    aws: Aws, name: str, pool: bool
+) -> None:
+    for region in ("eu-west-3", "us-gov-west-1"):
+        there = Aws(region=region)
+        there.ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value="23", Type="String", Overwrite=True)
+        quotas = [(one, 9.0) for one in load_environment(name).endpoint.instance_types]
+        found = checked(there, *quotas, environment=name)
+        assert any("had no instance pools" in line for line in found.warnings) == pool
+        assert len(found.problems) == (region == "us-gov-west-1")
+    assert "us-gov-west-1 cannot log in to public.ecr.aws" in found.problems[0]
