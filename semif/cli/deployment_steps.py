@@ -18,7 +18,6 @@ from semif.deployment.first_answer import first_answer
 from semif.deployment.target_cdk import OnLine
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
-from semif.images.base_images import base_image
 from semif.lock.lock_file import Lock, UnbuiltImage
 from semif.project.root import project_root
 from semif.target import local_server
@@ -46,19 +45,21 @@ def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     return open_target(name, on_this_machine=True)
 
 
-def deploy_chain(steps: Steps, target: Target) -> WireAnswer | Completion | None:
+def deploy_chain(steps: Steps, target: Target, *, recreate: bool = False) -> WireAnswer | Completion | None:
     """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails.
+
+    With `recreate` an endpoint that is there is deleted first; see `stages.deploy_endpoint`.
 
     In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
     """
     target.refuse_example()
-    base_image(target.environment.accelerator)  # without a pinned one, better told now than by the synthesis
+    _ = target.environment.base_image  # without a pinned one, better told now than by the synthesis
     _prepare_account(steps, target)
     if target.environment.preset is not None:
         with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
             stages.deploy_artifacts(target, step.tell)
     build_step(steps, target)
-    return endpoint_steps(steps, target, partial(stages.deploy_endpoint, target))
+    return endpoint_steps(steps, target, partial(stages.deploy_endpoint, target, recreate=recreate))
 
 
 def endpoint_steps(

@@ -10,6 +10,7 @@ from aws_cdk.assertions import Template
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semif.deployment.endpoint_template import deploy_seconds
 from semif.errors import ProblemsError
 from semif.sagemaker.placement import MAX_PROVISION_SECONDS, MIN_PROVISION_SECONDS
 from semif.sagemaker.update_strategies import (
@@ -186,3 +187,24 @@ def test_what_is_not_refused_is_within_sagemakers_bounds(
     if not refused:
         assert 600 <= limit <= 28_800
         assert 300 <= wait_seconds <= 3600
+
+
+def test_the_cdk_is_waited_for_as_long_as_an_update_there_and_back_may_take(
+    templates: dict[str, Templates],
+) -> None:
+    prod = templates["prod"]["Endpoint"]
+    update = 2 * 600 + 600 + 960 + 660
+    assert deploy_seconds(prod) == 2 * 3600 + 2 * (update + 600)
+    for name, stacks in templates.items():
+        for template in stacks.values():
+            endpoints = Template.from_json(template).find_resources(ENDPOINT).values()
+            policies = [endpoint["Properties"].get("DeploymentConfig", {}) for endpoint in endpoints]
+            limits = [
+                policy["MaximumExecutionTimeoutInSeconds"]
+                for config in policies
+                for policy in config.values()
+                if "MaximumExecutionTimeoutInSeconds" in policy
+            ]
+            assert deploy_seconds(template) >= 7200 + 2 * max(limits, default=0), name
+            if not endpoints:
+                assert deploy_seconds(template) == 7200
