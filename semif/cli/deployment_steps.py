@@ -7,6 +7,7 @@ from functools import partial
 from rich.markup import escape
 from rich.table import Table
 
+from semif.aws.clients import aws_errors
 from semif.builds.codebuild import StartedBuild
 from semif.builds.environment_builds import build_environment
 from semif.cli.steps import Step, Steps
@@ -22,6 +23,7 @@ from semif.lock.lock_file import Lock, UnbuiltImage
 from semif.project.root import project_root
 from semif.target import local_server
 from semif.target.account import check_account
+from semif.target.published_image import published_image_problem
 from semif.target.target import Target, open_target
 
 
@@ -85,6 +87,10 @@ def _prepare_account(steps: Steps, target: Target) -> None:
         with steps.step("prepare the account for the CDK") as step:
             stages.bootstrap_local(target, step.tell)
             step.note = place
+        with aws_errors():
+            problem = published_image_problem(target.aws, target.environment)
+        if problem:
+            raise SemifError(problem)
         return
     with steps.step("check bootstrap and quotas") as step:
         check = check_account(target.aws, target.environment)

@@ -14,6 +14,7 @@ from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.images.regional_images import reaches_public_registry
 from semif.target.endpoint_state import find_endpoint
+from semif.target.published_image import published_image_problem
 from semif.target.quotas import check_quotas
 
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
@@ -22,6 +23,7 @@ BOOTSTRAP_VERSION = 6
 """What aws-cdk-lib's DefaultStackSynthesizer asks for (`requiresBootstrapStackVersion` in cdk.out)."""
 
 _PERMISSIONS = {
+    "BatchGetImage": "ecr:BatchGetImage",
     "GetParameter": "ssm:GetParameter",
     "ListServiceQuotas": "servicequotas:ListServiceQuotas",
     "ListAWSDefaultServiceQuotas": "servicequotas:ListAWSDefaultServiceQuotas",
@@ -68,7 +70,13 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
             )
     _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, check))
     _look("the quotas of the instance types", check, lambda: _check_quotas(aws, environment, check))
+    _look("the published image", check, lambda: _check_published_image(aws, environment, check))
     return check
+
+
+def _check_published_image(aws: Aws, environment: Environment, check: AccountCheck) -> None:
+    if problem := published_image_problem(aws, environment):
+        check.problems.append(problem)
 
 
 def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> None:

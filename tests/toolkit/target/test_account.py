@@ -18,6 +18,7 @@ from semif.cli.deployment_steps import deploy_chain
 from semif.cli.steps import Steps
 from semif.environment.environment import load_environment
 from semif.errors import SemifError
+from semif.images.base_images import base_image
 from semif.lock.lock_file import lock_path
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.target.account import BOOTSTRAP_PARAMETER, AccountCheck, check_account
@@ -342,3 +343,35 @@ def test_a_region_that_the_file_does_not_name_is_held_against_the_tables(
         assert any("had no instance pools" in line for line in found.warnings) == pool
         assert len(found.problems) == (region == "us-gov-west-1")
     assert "us-gov-west-1 cannot log in to public.ecr.aws" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ({"images": [{"imageId": {}}], "failures": []}, None),
+        ({"images": [], "failures": [{"failureCode": "ImageNotFound"}]}, "is not there (ImageNotFound)"),
+        ("RepositoryNotFoundException", "is not there (RepositoryNotFoundException)"),
+        ("AccessDeniedException", "the credentials do not allow ecr:BatchGetImage"),
+    ],
+)
+def test_the_published_image_is_looked_up_before_anything_is_built(
+    aws: Aws, reply: dict[str, Any] | str, told: str | None
+) -> None:
+    types = load_environment("text").endpoint.instance_types
+    with Stubber(aws.ecr) as ecr:
+        if isinstance(reply, str):
+            ecr.add_client_error("batch_get_image", reply, "no")
+        else:
+            asked = {
+                "registryId": "763104351884",
+                "repositoryName": "llama-cpp",
+                "imageIds": [{"imageDigest": base_image("cpu").digest}],
+            }
+            ecr.add_response("batch_get_image", reply, asked)
+        found = checked(aws, *((one, 9.0) for one in types), environment="text")
+        ecr.assert_no_pending_responses()
+    lines = found.warnings if reply == "AccessDeniedException" else found.problems
+    assert len(found.problems) == (told is not None and reply != "AccessDeniedException")
+    assert told is None or told in lines[-1]
+    if found.problems:
+        assert lines[0].endswith("`semif image pin cpu --region us-east-1`")
