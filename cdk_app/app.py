@@ -18,7 +18,6 @@ from cdk_app.stacks.endpoint import EndpointStack
 from cdk_app.stacks.model_stack import ModelStack
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.errors import SemifError
-from semif.images.base_images import base_image
 from semif.lock.check import check_lock
 from semif.lock.lock_file import Lock, lock_path, read_lock
 
@@ -44,7 +43,7 @@ def build(*deployments: Deployment, app: App) -> None:
     """
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for environment, lock in deployments:
-        extended = base_image(environment.accelerator) if environment.serving_kind.runs_adapter else None
+        extended = environment.base_image if environment.serving_kind.runs_adapter else None
         if environment.preset is not None:
             ArtifactsStack(app, base_image=extended, environment=environment)
         if lock is not None:
@@ -87,7 +86,7 @@ def read_deployment(name: str, path: Path) -> Deployment:
     """The environment `name` and the lock at `path`, checked against it. Raises SemifError for a problem."""
     environment = load_environment(name)
     lock = read_lock(path)
-    check_lock(lock, environment, source=path, base=base_image(environment.accelerator))
+    check_lock(lock, environment, source=path, base=environment.base_image)
     return environment, lock
 
 

@@ -16,6 +16,7 @@ from local_aws.codebuild.projects import CodeBuild
 from local_aws.core.context import HOST, LocalContext
 from local_aws.images.container_engine import ContainerEngine
 from local_aws.images.ecr import EcrLayers
+from local_aws.images.published import know_published_images
 from local_aws.sagemaker.endpoints import SageMakerEndpoints
 from local_aws.sagemaker.records import SageMakerRecords
 from local_aws.sagemaker.streaming import StreamedInvocations
@@ -77,6 +78,7 @@ def extend_moto(context: LocalContext) -> SageMakerEndpoints:
     moto_patches.fetch_templates_by_path()
     moto_patches.complete_buckets()
     moto_patches.complete_repositories()
+    know_published_images()
     moto_patches.enforce_no_policies()
     return endpoints
 

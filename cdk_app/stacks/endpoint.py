@@ -136,7 +136,7 @@ class EndpointStack(ModelStack):
             adapter=environment.serving_kind.runs_adapter,
             backlog_age_seconds=self.backlog_age_seconds(environment),
             endpoint=endpoint,
-            longest_start_seconds=2 * environment.start_seconds,
+            longest_start_seconds=environment.longest_start_seconds,
             scales_to_zero=environment.min_instance_count == 0,
             topics=topics,
         )
@@ -149,8 +149,8 @@ class EndpointStack(ModelStack):
             return None
         return deployment_config(
             instance_count=environment.min_instance_count,
+            longest_start_seconds=environment.longest_start_seconds,
             rollback_alarms=request_alarms.rollback_alarms,
-            start_seconds=environment.start_seconds,
             strategy=table.strategy,
             wait_seconds=table.wait_seconds,
         )

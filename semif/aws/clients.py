@@ -16,6 +16,7 @@ from s3transfer.exceptions import RetriesExceededError
 from semif.errors import SemifError
 
 if TYPE_CHECKING:
+    from mypy_boto3_application_autoscaling import ApplicationAutoScalingClient
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_codebuild import CodeBuildClient
     from mypy_boto3_ecr import ECRClient
@@ -106,6 +107,11 @@ class Aws:
             region_name=self.region,
             botocore_session=_session_without_config(),
         )
+
+    @cached_property
+    def application_autoscaling(self) -> "ApplicationAutoScalingClient":
+        """Whether an endpoint's number of instances is scaled."""
+        return self.session.client("application-autoscaling", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def cloudformation(self) -> "CloudFormationClient":

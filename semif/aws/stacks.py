@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -105,12 +105,17 @@ def stack_resource(aws: Aws, stack: str, resource_type: str) -> str | None:
     return ids[0].rpartition("/")[2] if ids else None
 
 
-def stack_metadata(aws: Aws, stack: str) -> Mapping[str, object]:
-    """The `Metadata` of the template that the stack was last deployed with, empty where it has none."""
+def stack_template(aws: Aws, stack: str) -> Mapping[str, Any]:
+    """The template that the stack was last deployed with, empty where it was not written in JSON."""
     with aws_errors():
         # botocore hands a JSON template over as a mapping already.
         template: object = aws.cloudformation.get_template(StackName=stack)["TemplateBody"]
-    metadata = template.get("Metadata") if isinstance(template, Mapping) else None
+    return template if isinstance(template, Mapping) else {}
+
+
+def stack_metadata(aws: Aws, stack: str) -> Mapping[str, object]:
+    """The `Metadata` of that template, empty where it has none."""
+    metadata = stack_template(aws, stack).get("Metadata")
     return metadata if isinstance(metadata, Mapping) else {}
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from rich.markup import escape
 from rich.table import Table
 
+from semif.aws.clients import aws_errors
 from semif.builds.codebuild import StartedBuild
 from semif.builds.environment_builds import build_environment
 from semif.cli.steps import Step, Steps
@@ -18,11 +19,11 @@ from semif.deployment.first_answer import first_answer
 from semif.deployment.target_cdk import OnLine
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
-from semif.images.base_images import base_image
 from semif.lock.lock_file import Lock, UnbuiltImage
 from semif.project.root import project_root
 from semif.target import local_server
 from semif.target.account import check_account
+from semif.target.published_image import published_image_problem
 from semif.target.target import Target, open_target
 
 
@@ -46,19 +47,21 @@ def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
     return open_target(name, on_this_machine=True)
 
 
-def deploy_chain(steps: Steps, target: Target) -> WireAnswer | Completion | None:
+def deploy_chain(steps: Steps, target: Target, *, recreate: bool = False) -> WireAnswer | Completion | None:
     """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails.
+
+    With `recreate` an endpoint that is there is deleted first; see `stages.deploy_endpoint`.
 
     In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
     """
     target.refuse_example()
-    base_image(target.environment.accelerator)  # without a pinned one, better told now than by the synthesis
+    _ = target.environment.base_image  # without a pinned one, better told now than by the synthesis
     _prepare_account(steps, target)
     if target.environment.preset is not None:
         with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
             stages.deploy_artifacts(target, step.tell)
     build_step(steps, target)
-    return endpoint_steps(steps, target, partial(stages.deploy_endpoint, target))
+    return endpoint_steps(steps, target, partial(stages.deploy_endpoint, target, recreate=recreate))
 
 
 def endpoint_steps(
@@ -84,13 +87,18 @@ def _prepare_account(steps: Steps, target: Target) -> None:
         with steps.step("prepare the account for the CDK") as step:
             stages.bootstrap_local(target, step.tell)
             step.note = place
+        with aws_errors():
+            problem = published_image_problem(target.aws, target.environment)
+        if problem:
+            raise SemifError(problem)
         return
     with steps.step("check bootstrap and quotas") as step:
         check = check_account(target.aws, target.environment)
         step.note = place
         if check.problems:
             raise ProblemsError(place, check.problems)
-    for warning in check.warnings:
+    # Whether the endpoint has to move at all is known when the stack is synthesised.
+    for warning in [*check.warnings, *check.update_problems]:
         steps.console.print(f"       [yellow]warning[/] {escape(warning)}", soft_wrap=True)
 
 

@@ -2,17 +2,11 @@
 
 from itertools import dropwhile
 
-from semif.aws.stacks import (
-    TOOLKIT_STACK,
-    BucketNotEmptyError,
-    Stack,
-    delete_stack,
-    empty_bucket,
-    find_stack,
-)
+from semif.aws.stacks import TOOLKIT_STACK, find_stack
 from semif.deployment.endpoint_watch import OnLook
 from semif.deployment.modes import deployed_mode
-from semif.deployment.target_cdk import OnLine, deploy_stack, run_for
+from semif.deployment.removal import remove_stack
+from semif.deployment.target_cdk import OnLine, deploy_stack, run_for, synthesised
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock, write_lock
 from semif.project.whole_files import write_whole
@@ -33,11 +27,17 @@ def bootstrap_local(target: Target, on_line: OnLine) -> None:
 
 def deploy_artifacts(target: Target, on_line: OnLine) -> None:
     """Deploy the stack with the bucket and what is built; it needs no lock."""
-    deploy_stack(target, target.environment.artifacts_stack, "artifacts", on_line)
+    with synthesised(target, "artifacts", on_line) as assembly:
+        deploy_stack(target, assembly, target.environment.artifacts_stack, on_line)
 
 
-def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _: None) -> Lock:
+def deploy_endpoint(
+    target: Target, on_line: OnLine, on_look: OnLook = lambda _: None, *, recreate: bool = False
+) -> Lock:
     """Deploy the endpoint that the lock pins, and see that SageMaker really runs it.
+
+    With `recreate` an endpoint that is there is deleted before, with all of its stack: the new one needs no
+    quota for a second fleet, and nobody is answered meanwhile.
 
     `on_line` gets what CloudFormation tells, `on_look` what the endpoint is like meanwhile, from another
     thread. Where other pins were in service before, their lock is kept for a rollback. Raises SemifError
@@ -45,7 +45,7 @@ def deploy_endpoint(target: Target, on_line: OnLine, on_look: OnLook = lambda _:
     with SageMaker's reason, and the last lines of a container that did not start.
     """
     lock = target.read_lock()
-    deployed_mode(target.environment).deploy(target, lock, on_line, on_look)
+    deployed_mode(target.environment).deploy(target, lock, on_line, on_look, recreate=recreate)
     return lock
 
 
@@ -89,33 +89,9 @@ def _rolled_back(target: Target) -> list[str]:
 def destroy(target: Target, on_line: OnLine) -> list[str]:
     """Delete the environment's stacks, the endpoint first; returns what was deleted.
 
-    Transform jobs that run are stopped before. A bucket that goes with its stack (`removal = "destroy"`) is
-    emptied of all versions first, and once more where answers came into it before the endpoint was gone. With
-    `removal = "retain"` the bucket and the repository stay.
+    Transform jobs that run are stopped before. With `removal = "retain"` the buckets and the repository stay.
     """
-    deleted = []
     environment = target.environment
     deployed_mode(environment).end(target, on_line)
-    for name in (environment.endpoint_stack, environment.artifacts_stack):
-        stack = find_stack(target.aws, name)
-        if stack is None:
-            continue
-        bucket = stack.outputs.get("BucketName")  # none where the deployment failed, or in the other stack
-        if environment.removal == "retain":
-            bucket = None
-        try:
-            _delete(target, stack, bucket, on_line)
-        except BucketNotEmptyError:
-            if bucket is None:
-                raise
-            _delete(target, stack, bucket, on_line)
-        deleted.append(name)
-    return deleted
-
-
-def _delete(target: Target, stack: Stack, bucket: str | None, on_line: OnLine) -> None:
-    """Delete a stack, and before that what is in its bucket."""
-    if bucket is not None:
-        on_line(f"emptying {bucket}")
-        empty_bucket(target.aws.s3, bucket)
-    delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
+    names = (environment.endpoint_stack, environment.artifacts_stack)
+    return [name for name in names if remove_stack(target, name, on_line)]

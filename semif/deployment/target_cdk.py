@@ -1,11 +1,15 @@
 """The CDK's commands for one target: in its project, with its credentials, within its time."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from semif.aws.clients import LOCAL_AWS_ENDED
 from semif.deployment.cdk import CdkError, run_cdk
+from semif.deployment.endpoint_template import Template, deploy_seconds
 from semif.errors import SemifError
 from semif.target import local_server
 from semif.target.target import Target
@@ -15,32 +19,77 @@ OnLine = Callable[[str], None]
 
 _LOCAL_SECONDS = 180.0
 _AWS_SECONDS = 2 * 3600.0
+"""For all but deployments."""
 
 
-def deploy_stack(target: Target, stack: str, stage: str, on_line: OnLine) -> None:
-    """Deploy `stack`, which `stage` composes (`artifacts` or `all`). Raises as `run_for`."""
+@dataclass(frozen=True)
+class Assembly:
+    """Synthesised stacks, in a folder."""
+
+    folder: Path
+
+    def template(self, stack: str) -> Template:
+        """The template of one of them."""
+        text = (self.folder / f"{stack}.template.json").read_text(encoding="utf-8")
+        template: Template = json.loads(text)
+        return template
+
+
+@contextmanager
+def synthesised(target: Target, stage: str, on_line: OnLine) -> Iterator[Assembly]:
+    """The stacks that `stage` composes (`artifacts` or `all`), during the block. Raises as `run_for`."""
+    with TemporaryDirectory(prefix="semif-cdk-") as folder:
+        run_for(target, ["synth", "--quiet", *target.cdk_context(stage)], on_line, assembly=Path(folder))
+        yield Assembly(Path(folder))
+
+
+def deploy_stack(target: Target, assembly: Assembly, stack: str, on_line: OnLine) -> None:
+    """Deploy `stack` of `assembly`, within the time that its template needs at most. Raises as `run_for`."""
     # `semif diff` is where changes are looked at before; a prompt here would stop every unattended run.
     options = ["--exclusively", "--require-approval", "never", "--progress", "events"]
-    run_for(target, ["deploy", stack, *options, *target.cdk_context(stage)], on_line)
+    _run(
+        target,
+        ["deploy", stack, *options, "--app", str(assembly.folder)],
+        on_line,
+        aws_seconds=deploy_seconds(assembly.template(stack)),
+    )
 
 
-def run_for(target: Target, arguments: list[str], on_line: OnLine, folder: Path | None = None) -> list[str]:
+def run_for(
+    target: Target,
+    arguments: list[str],
+    on_line: OnLine,
+    folder: Path | None = None,
+    assembly: Path | None = None,
+) -> list[str]:
     """Run `cdk ARGUMENTS`, in another `folder` where no app is wanted, and return the lines that it printed.
 
-    Raises CdkError, and SemifError where the AWS on this machine has ended meanwhile.
+    What it synthesises is put into `assembly`, else into a folder that goes with the run: commands at the
+    same time would spoil one another's. Raises CdkError, and SemifError where the AWS on this machine has
+    ended meanwhile.
     """
-    # An assembly of its own for each run: commands at the same time would spoil one another's.
-    with TemporaryDirectory(prefix="semif-cdk-") as assembly:
-        try:
-            return run_cdk(
-                target.root,
-                [*arguments, "--output", assembly, "--no-notices", "--ci"],
-                environment=target.aws.process_environment(),
-                timeout_seconds=_LOCAL_SECONDS if target.local else _AWS_SECONDS,
-                folder=folder,
-                on_line=on_line,
-            )
-        except CdkError:
-            if target.local and local_server.find_server(target.root) is None:
-                raise SemifError(LOCAL_AWS_ENDED) from None
-            raise
+    with TemporaryDirectory(prefix="semif-cdk-") as own:
+        return _run(target, [*arguments, "--output", str(assembly or own)], on_line, folder=folder)
+
+
+def _run(
+    target: Target,
+    arguments: list[str],
+    on_line: OnLine,
+    *,
+    aws_seconds: float = _AWS_SECONDS,
+    folder: Path | None = None,
+) -> list[str]:
+    try:
+        return run_cdk(
+            target.root,
+            [*arguments, "--no-notices", "--ci"],
+            environment=target.aws.process_environment(),
+            timeout_seconds=_LOCAL_SECONDS if target.local else aws_seconds,
+            folder=folder,
+            on_line=on_line,
+        )
+    except CdkError:
+        if target.local and local_server.find_server(target.root) is None:
+            raise SemifError(LOCAL_AWS_ENDED) from None
+        raise

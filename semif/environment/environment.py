@@ -19,9 +19,11 @@ from semif.environment.modes.async_ import concurrent_invocations
 from semif.environment.modes.mode import InferenceMode
 from semif.environment.problems import problems_together
 from semif.errors import SemifError, shown
+from semif.images.image_ref import ImageRef
+from semif.images.regional_images import build_base
 from semif.project.root import project_root
 from semif.project.toml_file import read_toml
-from semif.sagemaker.placement import volume_warnings
+from semif.sagemaker.placement import pool_region_warning, volume_warnings
 from semif_adapter.contract.settings import Settings
 
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
@@ -44,7 +46,12 @@ class Environment(EnvironmentFile):
             if not problems:
                 need = environment.memory_need
                 types = environment.endpoint.instance_types
-                problems = _as_errors(memory_problems(need, types) if need is not None else ())
+                problems = _as_errors(
+                    [
+                        *(memory_problems(need, types) if need is not None else ()),
+                        *environment.inference_mode.start_problems(environment),
+                    ]
+                )
         except ValidationError as error:
             of_keys = [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
             problems = of_keys + problems
@@ -61,6 +68,15 @@ class Environment(EnvironmentFile):
     def inference_mode(self) -> InferenceMode:
         """How it is asked."""
         return MODES[self.endpoint.mode]
+
+    @property
+    def base_image(self) -> ImageRef:
+        """The published container: what the adapter's image extends, or what serves as it is.
+
+        Raises SemifError where none is pinned, or none is published in the environment's region.
+        """
+        region = self.region if self.serving_kind.runs_adapter else None
+        return build_base(self.accelerator, region)
 
     @property
     def derived(self) -> Mapping[str, Any]:
@@ -113,6 +129,12 @@ class Environment(EnvironmentFile):
         preset = self.preset
         return None if preset is None else self.serving_kind.memory_need(preset, self, self.settings)
 
+    def region_warnings(self, region: str) -> tuple[str, ...]:
+        """What `region` is not known to have for it."""
+        pool = self.endpoint.instance_pool is not None
+        warning = pool_region_warning(region) if pool else None
+        return (f"endpoint.{warning}",) if warning is not None else ()
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is no mistake, but not what the file may lead to expect."""
@@ -120,6 +142,7 @@ class Environment(EnvironmentFile):
             *(memory_warnings(need) if (need := self.memory_need) is not None else [UNKNOWN_SIZE]),
             *([LOG_OF_SAGEMAKER] if self.preset is None else []),
             *self.inference_mode.warnings(self),
+            *(self.region_warnings(self.region) if self.region is not None else ()),
             *volume_warnings(
                 self.endpoint.instance_types,
                 volume_size_gb=self.endpoint.volume_size_gb,

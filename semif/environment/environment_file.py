@@ -27,6 +27,7 @@ from semif.environment.tables import (
 from semif.models.presets import Preset, load_preset
 from semif.sagemaker.instances import Accelerator, accelerator_of
 from semif.sagemaker.llama_server_variables import VariableValue
+from semif.sagemaker.placement import longest_start_seconds
 from semif_adapter.contract.settings import Settings
 
 
@@ -90,8 +91,18 @@ class EnvironmentFile(FileTable):
 
     @property
     def start_seconds(self) -> int:
-        """What the start of an instance usually takes: half of what it may take at most."""
+        """What the start of an instance usually takes: half of what download and start may take at most."""
         return (self.startup_timeout_seconds + self.model_download_timeout_seconds) // 2
+
+    @property
+    def longest_start_seconds(self) -> int:
+        """What it may take at most until an instance serves, its placement included."""
+        return longest_start_seconds(
+            download_seconds=self.model_download_timeout_seconds,
+            pool=self.endpoint.instance_pool is not None,
+            provision_timeout_seconds=self.endpoint.provision_timeout_seconds,
+            startup_seconds=self.startup_timeout_seconds,
+        )
 
     @property
     def scale_out_cooldown_seconds(self) -> int:

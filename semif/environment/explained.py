@@ -11,7 +11,6 @@ from semif.environment.memory_need import USABLE_SHARE, MemoryNeed
 from semif.environment.modes import MODES
 from semif.environment.problems import FIXED_SETTINGS, keys_of_others
 from semif.errors import SemifError
-from semif.images.base_images import base_image
 from semif.sagemaker.instances import InstanceType, instance_type
 
 FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
@@ -125,7 +124,7 @@ def _written(environment: Environment) -> Iterator[tuple[str, Any, bool]]:
 
 def _base_image(environment: Environment) -> dict[str, str | None]:
     try:
-        return {"pinned": str(base_image(environment.accelerator)), "problem": None}
+        return {"pinned": str(environment.base_image), "problem": None}
     except SemifError as error:
         return {"pinned": None, "problem": str(error)}
 

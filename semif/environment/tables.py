@@ -170,7 +170,7 @@ class EndpointTable(FileTable):
     instance_pool: list[str] | None = None
     """One to five instance types in order of preference: a fallback for placement, not load balancing."""
     provision_timeout_seconds: int | None = None
-    """How long one type of a pool is tried before the next, 300 to 3600; unset: SageMaker's default."""
+    """Time to find capacity in all types of a pool together, 300 to 3600; unset: SageMaker's default."""
     initial_instance_count: InstanceCount = 1
     """How many instances: of each job in mode batch, else all the time unless there is [scaling]."""
     startup_timeout_seconds: TimeoutSeconds | None = None

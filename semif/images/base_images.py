@@ -27,7 +27,9 @@ class BaseImage(BaseModel):
     digest: str | None = None
     resolved_on: date | None = None
     """The day on which `tag` meant `digest`."""
-    llama_cpp_build: Annotated[str, Field(pattern=r"^b[0-9]+$")] | None = None
+    llama_cpp_build: Annotated[str, Field(pattern=r"^(b[0-9]+|v[0-9]+(\.[0-9]+){1,3})$")] | None = None
+    """llama.cpp's own name of it: a build (`b10964`), or a release (`v0.4.1`), which AWS follows since
+    2026-09-25."""
     cuda_major: Annotated[int, Field(ge=11, le=99)] | None = None
     """CUDA's major version, where the container has CUDA: the host's driver must fit it."""
 

@@ -22,6 +22,10 @@ from semif.sagemaker.instances import Accelerator
 PLATFORMS: dict[Accelerator, str] = {"cpu": "linux/amd64", "cuda": "linux/amd64", "graviton": "linux/arm64"}
 
 _BUILD = re.compile(r"\bb[0-9]{4,6}\b")
+_RELEASE = re.compile(r"\bv[0-9]+\.[0-9]+\.[0-9]+\b")
+VERSION_TAG = re.compile(r"(?P<stem>.+-v)(?P<version>[0-9]+(?:\.[0-9]+){0,2})")
+"""AWS's tags: `server-sagemaker-cpu-v1` floats over `-v1.0`, that over the full versions `-v1.0.0`, `-v1.0.1`
+(sagemaker-core 2.27.0 lists all of them; a test compares)."""
 _CUDA = re.compile(r"(1[1-9]|[2-9][0-9])\.[0-9]+(?:\.[0-9]+)?")
 
 
@@ -35,6 +39,8 @@ class ImagePin:
     repository: str
     """Where it was found."""
     current: FoundImage
+    versions: tuple[str, ...] = ()
+    """Tags of the full versions that the registry lists, the newest first; none where it lists none."""
 
     @property
     def moved(self) -> bool:
@@ -43,9 +49,11 @@ class ImagePin:
 
     @property
     def llama_cpp_build(self) -> str | None:
-        """The build (`b10964`) that a label of the image names, None where none does."""
+        """The build (`b10964`) or the release (`v0.4.1`) that a label of the image names, else None."""
         labels = self.current.labels
-        named = (_BUILD.search(labels[key]) for key in sorted(labels) if re.search("version|llama", key))
+        named = [_BUILD.search(labels[key]) for key in sorted(labels) if re.search("version|llama", key)]
+        # A version alone may be the container's own, so that the label must speak of llama.cpp.
+        named += [_RELEASE.search(labels[key]) for key in sorted(labels) if "llama" in key]
         return next((match[0] for match in named if match), None)
 
     @property
@@ -66,8 +74,9 @@ def find_pin(
     host, _, name = pinned.repository.partition("/")
     repository = pinned.repository if registry_url is None else f"{registry_url.rstrip('/')}/{name}"
     with Registry(registry_url or f"https://{host}") as registry:
-        current = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
-    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, current)
+        chosen, versions = _tag(registry, name, pinned.tag, tag)
+        current = registry.find_image(name, chosen, PLATFORMS[accelerator])
+    return ImagePin(accelerator, pinned, chosen, repository, current, versions)
 
 
 def find_regional_pin(
@@ -89,8 +98,33 @@ def find_regional_pin(
     with aws_errors():
         (granted,) = aws.ecr.get_authorization_token()["authorizationData"]
     with Registry(registry_url or f"https://{host}", basic=granted["authorizationToken"]) as registry:
-        current = registry.find_image(name, tag or pinned.tag, PLATFORMS[accelerator])
-    return ImagePin(accelerator, pinned, tag or pinned.tag, repository, current)
+        chosen, versions = _tag(registry, name, pinned.tag, tag)
+        current = registry.find_image(name, chosen, PLATFORMS[accelerator])
+    return ImagePin(accelerator, pinned, chosen, repository, current, versions)
+
+
+def _tag(registry: Registry, name: str, pinned: str, wanted: str | None) -> tuple[str, tuple[str, ...]]:
+    """The tag to resolve, and the full versions that the registry has beside it, the newest first.
+
+    That is `wanted`, else the newest full version of the pinned tag's major one: it is what AWS publishes,
+    and does not move. A registry that lists no tags, as mirrors may, is asked for the pinned one.
+    """
+    tag = wanted or pinned
+    match = VERSION_TAG.fullmatch(tag)
+    if match is None:
+        return tag, ()
+    try:
+        listed = registry.tags(name)
+    except SemifError:
+        return tag, ()
+    stem, major = match["stem"], match["version"].partition(".")[0]
+    full = re.compile(rf"{re.escape(stem)}{major}\.[0-9]+\.[0-9]+")
+    versions = sorted(filter(full.fullmatch, listed), key=_version, reverse=True)
+    return (wanted or (versions[0] if versions else tag)), tuple(versions)
+
+
+def _version(tag: str) -> tuple[int, ...]:
+    return tuple(map(int, tag.rpartition("-v")[2].split(".")))
 
 
 def write_pin(path: Path, pin: ImagePin, today: date) -> None:
@@ -132,6 +166,7 @@ def pin_as_json(name: str, pin: ImagePin) -> Mapping[str, object]:
         "base": name,
         "repository": pin.repository,
         "tag": pin.tag,
+        "versions": list(pin.versions),
         "platform": pin.current.platform,
         "digest": pin.current.digest,
         "media_type": pin.current.media_type,

@@ -9,6 +9,27 @@ from semif.images.base_images import base_image
 from semif.images.image_ref import ImageRef
 from semif.sagemaker.instances import Accelerator
 
+_WITHOUT_PUBLIC_REGISTRY = ("cn-", "eusc-", "us-gov-", "us-iso", "eu-iso")
+"""What the regions of partitions other than `aws` begin with. ECR Public gives its tokens in us-east-1, to
+accounts of that partition alone ("not available in China Regions", docs.amazonaws.cn, aws/latest/userguide/
+ecr-public, read 2026-11-30; for the others it is concluded from the partition)."""
+
+
+def build_base(accelerator: Accelerator, region: str | None) -> ImageRef:
+    """The container that an image build in `region` extends; None: in a region of the partition `aws`.
+
+    It is public, but where no build can log in to the public registry: there it is the same digest in the
+    region's own registry. Raises SemifError as `regional_image`.
+    """
+    if region is None or reaches_public_registry(region):
+        return base_image(accelerator)
+    return regional_image(accelerator, region)
+
+
+def reaches_public_registry(region: str) -> bool:
+    """Whether an account in `region` can log in to public.ecr.aws."""
+    return not region.startswith(_WITHOUT_PUBLIC_REGISTRY)
+
 
 def regional_image(accelerator: Accelerator, region: str) -> ImageRef:
     """The container that adapter_image/dlc.toml pins for `accelerator`, in the registry of `region`.

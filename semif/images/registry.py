@@ -35,6 +35,7 @@ ATTESTATION = "vnd.docker.reference.type"
 MAX_MANIFEST_BYTES = 4 << 20
 """What the distribution specification asks registries to accept."""
 MAX_TOKEN_BYTES = 64 << 10
+_TAGS_A_PAGE, _MAX_PAGES = 1000, 20
 _CHALLENGE = re.compile(r'([a-z]+)="([^"]*)"')
 _TOKEN = re.compile(r"[!-~]+")
 
@@ -76,6 +77,10 @@ class _Settings(BaseModel):
 class _Config(_Platform):
     created: str | None = None
     config: _Settings | None = None
+
+
+class _Tags(BaseModel):
+    tags: list[Annotated[str, StringConstraints(max_length=128)]] | None = None
 
 
 class _Token(BaseModel):
@@ -141,6 +146,19 @@ class Registry:
         variables = dict(entry.split("=", 1) for entry in settings.Env or () if "=" in entry)
         return FoundImage(_digest(body), kind, platform, config.created, settings.Labels or {}, variables)
 
+    def tags(self, repository: str) -> list[str]:
+        """Every tag of `repository`. Raises SemifError where they cannot be listed."""
+        name = f"{self._url.partition('://')[2]}/{repository}"
+        path: str | None = f"{repository}/tags/list?n={_TAGS_A_PAGE}"
+        tags: list[str] = []
+        for _ in range(_MAX_PAGES):
+            if path is None:
+                return tags
+            reply = self._get(name, path, "application/json")
+            tags += _read(name, _Tags, reply.body).tags or []
+            path = _next_page(reply.headers.get("Link", ""))
+        raise SemifError(f"{name} has more than {len(tags)} tags; name one with --tag")
+
     def _manifest(self, name: str, repository: str, reference: str) -> tuple[str, bytes]:
         """Media type and bytes of a manifest or index, named by tag or by digest."""
         path = f"{repository}/manifests/{reference}"
@@ -160,7 +178,7 @@ class Registry:
         return reply.body
 
     def _get(self, name: str, path: str, accept: str, *, redirect: bool = False) -> LookupReply:
-        url = f"{self._url}/v2/{quote(path, safe='/:')}"
+        url = f"{self._url}/v2/{quote(path, safe='/:?=&%')}"
         reply = self._request(url, accept, redirect)
         if reply.status == 401 and self._anonymous and self._authorization is None:
             self._authorization = self._token(name, reply.headers.get("WWW-Authenticate", ""), path)
@@ -195,7 +213,7 @@ class Registry:
                 f"{name} asks for a sign-in that is not known here, {shown(scheme)}; name a mirror"
             )
         server_url(said["realm"], f"the token service of {name}")
-        repository = path.partition("/manifests/")[0]
+        repository = re.split("/manifests/|/blobs/|/tags/", path)[0]
         asked = {"service": said.get("service", ""), "scope": f"repository:{repository}:pull"}
         reply = get(self._pool, f"{said['realm']}?{urlencode(asked)}", {}, limit=MAX_TOKEN_BYTES)
         token = None
@@ -207,6 +225,12 @@ class Registry:
                 f"the token service of {name} gives no token, but HTTP {reply.status}; try again later"
             )
         return f"Bearer {token}"
+
+
+def _next_page(link: str) -> str | None:
+    """The path of the next page below /v2/, from the header `Link` (RFC 8288); None: this was the last."""
+    match = re.match(r"<[^>]*?/v2/([^>]+)>\s*;\s*rel=\"?next", link)
+    return match[1] if match else None
 
 
 def _entry(name: str, index: _Index, platform: str) -> _Descriptor:

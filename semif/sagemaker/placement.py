@@ -13,6 +13,26 @@ the CPU."""
 MAX_POOLS = 5
 MAX_VOLUME_GB = 512
 
+MIN_PROVISION_SECONDS, MAX_PROVISION_SECONDS = 300, 3600
+"""Bounds of `VariantInstanceProvisionTimeoutInSeconds`: the total time over all types of a pool, after which
+the operation fails. A type without capacity is left for the next one at once, not after this time
+(https://docs.aws.amazon.com/sagemaker/latest/dg/realtime-endpoints-heterogeneous.html, and "applies only to
+capacity provisioning, not to download or start" in the API reference's ProductionVariant; read 2026-11-30).
+What it is where it is not set is not documented; AWS's sample `capacity-aware-instance-pool` says 3600."""
+POOL_REGIONS = frozenset(
+    """
+    ap-northeast-1 ap-northeast-2 ap-south-1 ap-southeast-1 ap-southeast-2 ap-southeast-3 ca-central-1
+    eu-central-1 eu-central-2 eu-north-1 eu-west-1 eu-west-2 sa-east-1 us-east-1 us-east-2 us-west-2
+    """.split()  # noqa: SIM905 - quotes would hide the names
+)
+POOL_REGIONS_OF = "May 2026"
+"""Where SageMaker had instance pools, and when: the table of AWS's sample `capacity-aware-instance-pool` in
+aws-samples/sagemaker-genai-hosting-examples, read 2026-11-30. AWS adds
+regions, so that one is missing proves nothing."""
+ONE_TYPE_PROVISION_SECONDS = 1860
+"""How long SageMaker looks for capacity of a single type. No setting bounds it and no document tells; public
+notes of deployments report about 31 minutes until the failure (read 2026-11-30, seen by nobody here)."""
+
 
 def placement_problems(
     *,
@@ -31,9 +51,15 @@ def placement_problems(
         yield f"exactly one of instance_type and instance_pool is needed, got {named}"
     if provision_timeout_seconds is not None:
         if instance_pool is None:
-            yield "provision_timeout_seconds goes with instance_pool only: it is when the next pool is tried"
-        if not 300 <= provision_timeout_seconds <= 3600:
-            yield f"provision_timeout_seconds = {provision_timeout_seconds}: allowed are 300 to 3600"
+            yield (
+                "provision_timeout_seconds goes with instance_pool only: it is the time to find capacity in "
+                "all its types together"
+            )
+        if not MIN_PROVISION_SECONDS <= provision_timeout_seconds <= MAX_PROVISION_SECONDS:
+            yield (
+                f"provision_timeout_seconds = {provision_timeout_seconds}: allowed are "
+                f"{MIN_PROVISION_SECONDS} to {MAX_PROVISION_SECONDS}"
+            )
     if instance_pool is not None:
         if not 1 <= len(instance_pool) <= MAX_POOLS:
             yield f"instance_pool holds {len(instance_pool)} types, allowed are 1 to {MAX_POOLS}"
@@ -41,6 +67,29 @@ def placement_problems(
             yield f"instance_pool = {list(instance_pool)}: name each type once, its place is its priority"
     types = [*([instance_type] if instance_type else ()), *(instance_pool or ())]
     yield from _accelerator_problems(types, inference_ami_version)
+
+
+def longest_start_seconds(
+    *, download_seconds: int, pool: bool, provision_timeout_seconds: int | None, startup_seconds: int
+) -> int:
+    """What it may take at most until instances serve, in seconds.
+
+    SageMaker's parts one after the other: finding capacity in the pool, or of the one type; fetching the
+    model (`download_seconds`); the container's start (`startup_seconds`).
+    """
+    provision = (provision_timeout_seconds or MAX_PROVISION_SECONDS) if pool else ONE_TYPE_PROVISION_SECONDS
+    return provision + download_seconds + startup_seconds
+
+
+def pool_region_warning(region: str) -> str | None:
+    """A line where instance pools are not known to exist in `region`."""
+    if region in POOL_REGIONS:
+        return None
+    return (
+        f"instance_pool: SageMaker had no instance pools in {region} by {POOL_REGIONS_OF}, and refuses the "
+        "endpoint where it still has none; write instance_type, or take one of "
+        f"{', '.join(sorted(POOL_REGIONS))}"
+    )
 
 
 def volume_problems(volume_size_gb: int | None) -> Iterator[str]:

@@ -4,26 +4,26 @@ Nothing here changes anything. What cannot be looked up, for want of a permissio
 is a warning and no problem: a deployment may well be allowed what its check is not.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from semif.aws.clients import Aws, describe, is_denied
 from semif.environment.environment import Environment
 from semif.errors import SemifError
-
-if TYPE_CHECKING:
-    from mypy_boto3_service_quotas.type_defs import ServiceQuotaTypeDef
+from semif.images.regional_images import reaches_public_registry
+from semif.target.endpoint_state import find_endpoint
+from semif.target.published_image import published_image_problem
+from semif.target.quotas import check_quotas
 
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 """Where `cdk bootstrap` leaves its version; `hnb659fds` is the CDK's default qualifier."""
 BOOTSTRAP_VERSION = 6
 """What aws-cdk-lib's DefaultStackSynthesizer asks for (`requiresBootstrapStackVersion` in cdk.out)."""
 
-_SERVICE = "sagemaker"
 _PERMISSIONS = {
+    "BatchGetImage": "ecr:BatchGetImage",
     "GetParameter": "ssm:GetParameter",
     "ListServiceQuotas": "servicequotas:ListServiceQuotas",
     "ListAWSDefaultServiceQuotas": "servicequotas:ListAWSDefaultServiceQuotas",
@@ -32,20 +32,17 @@ _PERMISSIONS = {
 
 @dataclass
 class AccountCheck:
-    """What was found: `problems` make a deployment fail, `warnings` may."""
+    """What was found: `problems` make a deployment fail, `warnings` may.
+
+    `update_problems` make it fail where it moves an endpoint that is there; one that changes nothing goes on.
+    """
 
     region: str
     account: str | None = None
     """None where the credentials do not work."""
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Quota:
-    code: str
-    """`L-` and eight digits and letters."""
-    value: int
+    update_problems: list[str] = field(default_factory=list)
 
 
 def check_account(aws: Aws, environment: Environment) -> AccountCheck:
@@ -63,9 +60,35 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
     if problem := account_problem(environment, check.account):
         check.problems.append(problem)
         return check
+    if environment.region is None:  # else the file's own checks have told
+        check.warnings.extend(environment.region_warnings(aws.region))
+        if environment.serving_kind.runs_adapter and not reaches_public_registry(aws.region):
+            check.problems.append(
+                f"{aws.region} cannot log in to public.ecr.aws, where the base of our image is elsewhere; "
+                f'write region = "{aws.region}" into environments/{environment.name}.toml: then the base is '
+                "taken from the registry of that region"
+            )
     _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, check))
     _look("the quotas of the instance types", check, lambda: _check_quotas(aws, environment, check))
+    _look("the published image", check, lambda: _check_published_image(aws, environment, check))
     return check
+
+
+def _check_published_image(aws: Aws, environment: Environment, check: AccountCheck) -> None:
+    if problem := published_image_problem(aws, environment):
+        check.problems.append(problem)
+
+
+def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> None:
+    has_endpoint = environment.inference_mode.has_endpoint
+    running = find_endpoint(aws, environment.endpoint_name) if has_endpoint else None
+    found = check_quotas(aws, environment, running)
+    check.problems.extend(found.problems)
+    check.warnings.extend(found.warnings)
+    if running is None:
+        check.warnings.extend(f"later: {line}" for line in found.update_problems)
+    else:
+        check.update_problems.extend(found.update_problems)
 
 
 def account_problem(environment: Environment, account: str) -> str | None:
@@ -87,6 +110,8 @@ def _look(what: str, check: AccountCheck, look: Callable[[], None]) -> None:
         check.warnings.append(f"{what}: not checked, {reason}")
     except BotoCoreError as error:
         check.warnings.append(f"{what}: not checked, {describe(error)}")
+    except SemifError as error:
+        check.warnings.append(f"{what}: not checked, {error}")
 
 
 def _check_bootstrap(aws: Aws, check: AccountCheck) -> None:
@@ -106,71 +131,3 @@ def _check_bootstrap(aws: Aws, check: AccountCheck) -> None:
             f"the CDK's bootstrap of {place} has version {version[:20]!r}, needed is {BOOTSTRAP_VERSION} or "
             f"later; run `cdk bootstrap {place}` again"
         )
-
-
-def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> None:
-    types, count = environment.endpoint.instance_types, environment.endpoint.initial_instance_count
-    names = {instance_type: _quota_name(environment, instance_type) for instance_type in types}
-    quotas = _find_quotas(aws, list(names.values()))
-    unknown = [instance_type for instance_type, name in names.items() if name not in quotas]
-    check.warnings.extend(
-        f'{aws.region} tells no quota "{names[instance_type]}"; see that the region has {instance_type}'
-        for instance_type in unknown
-    )
-    too_small = [
-        f"{aws.region} allows {quota.value} instances of {instance_type}, needed are {count}: the quota "
-        f'"{name}" ({quota.code}); raise it with `aws service-quotas request-service-quota-increase --region '
-        f"{aws.region} --service-code {_SERVICE} --quota-code {quota.code} --desired-value {count}`"
-        for instance_type, name in names.items()
-        if (quota := quotas.get(name)) and quota.value < count
-    ]
-    # An endpoint with a pool is heterogeneous: its types may make up the number together.
-    together = sum(quota.value for quota in quotas.values())
-    if not unknown and count <= together < environment.max_instance_count:
-        check.warnings.append(
-            f"{aws.region} allows {together} instances of {', '.join(types)} together, scaling may ask for "
-            f"{environment.max_instance_count}; raise the quotas, or lower scaling.max_instance_count"
-        )
-    if unknown or together >= count:
-        # SageMaker documents the fallback to the next type for want of capacity, not of quota.
-        check.warnings.extend(f"{line}, or take the type out of the pool" for line in too_small)
-    else:
-        check.problems.extend(too_small)
-
-
-def _quota_name(environment: Environment, instance_type: str) -> str:
-    """The name under which Service Quotas lists how many instances of a type all endpoints, or jobs, have."""
-    return f"{instance_type} for {environment.inference_mode.quota} usage"
-
-
-def _find_quotas(aws: Aws, names: Collection[str]) -> dict[str, _Quota]:
-    """The quotas of these names: the account's own, else AWS's default. Service Quotas does not list the
-    former for every quota."""
-    quotas: dict[str, _Quota] = {}
-    for pages in (_own_quotas(aws), _default_quotas(aws)):
-        for page in pages:
-            for name, quota in page.items():
-                if name in names:
-                    quotas.setdefault(name, quota)
-            if len(quotas) == len(names):
-                return quotas
-    return quotas
-
-
-def _own_quotas(aws: Aws) -> Iterator[dict[str, _Quota]]:
-    for page in aws.service_quotas.get_paginator("list_service_quotas").paginate(ServiceCode=_SERVICE):
-        yield _by_name(page["Quotas"])
-
-
-def _default_quotas(aws: Aws) -> Iterator[dict[str, _Quota]]:
-    paginator = aws.service_quotas.get_paginator("list_aws_default_service_quotas")
-    for page in paginator.paginate(ServiceCode=_SERVICE):
-        yield _by_name(page["Quotas"])
-
-
-def _by_name(quotas: "Iterable[ServiceQuotaTypeDef]") -> dict[str, _Quota]:
-    return {
-        quota["QuotaName"]: _Quota(quota["QuotaCode"], int(quota["Value"]))
-        for quota in quotas
-        if "QuotaName" in quota and "Value" in quota
-    }

@@ -24,6 +24,7 @@ class EndpointState:
     """One endpoint as SageMaker tells of it: its status, and the pins of the model behind it."""
 
     name: str
+    variant: str
     status: str
     failure_reason: str | None
     config: str
@@ -85,6 +86,7 @@ def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
     running = endpoint.get("ProductionVariants", [])
     return EndpointState(
         name=name,
+        variant=variant["VariantName"],
         status=endpoint["EndpointStatus"],
         failure_reason=endpoint.get("FailureReason"),
         config=endpoint["EndpointConfigName"],

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import botocore.session
 import pytest
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -9,9 +10,15 @@ from aws_cdk.assertions import Template
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semif.deployment.endpoint_template import deploy_seconds
 from semif.errors import ProblemsError
+from semif.sagemaker.placement import MAX_PROVISION_SECONDS, MIN_PROVISION_SECONDS
 from semif.sagemaker.update_strategies import (
+    MAX_EXECUTION_SECONDS,
+    MAX_WAIT_SECONDS,
+    MIN_EXECUTION_SECONDS,
     Strategy,
+    execution_problems,
     execution_seconds,
     step_percent,
     update_problems,
@@ -31,7 +38,7 @@ def policy_of(stack: Stack, strategy: Strategy, instance_count: int = 4, alarms:
     made = deployment_config(
         instance_count=instance_count,
         rollback_alarms=named,
-        start_seconds=700,
+        longest_start_seconds=1400,
         strategy=strategy,
         wait_seconds=600,
     )
@@ -44,7 +51,8 @@ def test_an_endpoint_goes_back_on_the_alarms_on_its_requests(templates: dict[str
     (endpoint,) = template.find_resources(ENDPOINT).values()
     config = endpoint["Properties"]["DeploymentConfig"]
     assert config["BlueGreenUpdatePolicy"] == {
-        "MaximumExecutionTimeoutInSeconds": 2820,
+        # Two waits, and a start: 600 s for capacity in the pool, 960 for the download, 660 for the container.
+        "MaximumExecutionTimeoutInSeconds": 2 * 600 + 600 + 960 + 660,
         "TerminationWaitInSeconds": 600,
         "TrafficRoutingConfiguration": {
             "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 50},
@@ -106,10 +114,42 @@ def test_rolling_replaces_batches(stack: Stack) -> None:
         "autoRollbackConfiguration": {"alarms": [{"alarmName": "a0"}]},
         "rollingUpdatePolicy": {
             "maximumBatchSize": {"type": "CAPACITY_PERCENT", "value": 25},
-            "maximumExecutionTimeoutInSeconds": 4 * 600 + 4 * 2 * 700,
+            "maximumExecutionTimeoutInSeconds": 4 * (600 + 1400),
             "waitIntervalInSeconds": 600,
         },
     }
+
+
+def test_an_update_that_would_outlast_sagemakers_limit_is_refused(stack: Stack) -> None:
+    """Ten batches, each of which may look an hour for capacity: a shorter limit would take it back there."""
+    with pytest.raises(ProblemsError) as caught:
+        deployment_config(
+            instance_count=10,
+            longest_start_seconds=3600 + 960 + 660,
+            rollback_alarms=[cloudwatch.Alarm.from_alarm_arn(stack, "A", "arn:aws:cloudwatch:x:1:alarm:a")],
+            strategy="rolling",
+            wait_seconds=300,
+        )
+    (problem,) = caught.value.problems
+    assert "may take 55,200 s, 10 waits of 300 s and 10 starts of up to 5,220 s" in problem
+    assert "SageMaker ends an update after 28,800 s" in problem
+
+
+def test_the_bounds_of_times_are_those_of_sagemakers_api() -> None:
+    api = botocore.session.get_session().get_service_model("sagemaker")
+
+    def bounds(shape: str, member: str) -> tuple[int, int]:
+        found = api.shape_for(shape).members[member].metadata
+        return found["min"], found["max"]
+
+    for policy in ("BlueGreenUpdatePolicy", "RollingUpdatePolicy"):
+        allowed = bounds(policy, "MaximumExecutionTimeoutInSeconds")
+        assert allowed == (MIN_EXECUTION_SECONDS, MAX_EXECUTION_SECONDS)
+    assert bounds("TrafficRoutingConfig", "WaitIntervalInSeconds")[1] == MAX_WAIT_SECONDS
+    timeout = bounds("ProductionVariant", "VariantInstanceProvisionTimeoutInSeconds")
+    assert timeout == (MIN_PROVISION_SECONDS, MAX_PROVISION_SECONDS)
+    told = api.shape_for("ProductionVariant").members["VariantInstanceProvisionTimeoutInSeconds"]
+    assert "does not include the time for model download or container startup" in told.documentation
 
 
 @pytest.mark.parametrize("strategy", ["canary", "linear", "rolling"])
@@ -128,18 +168,43 @@ def test_one_to_ten_alarms(stack: Stack, alarms: int) -> None:
     strategy=st.sampled_from(["canary", "linear", "rolling"]),
     instance_count=st.integers(2, 400),
     wait_seconds=st.integers(0, 4000),
+    longest_start_seconds=st.integers(420, 10_800),
 )
 def test_what_is_not_refused_is_within_sagemakers_bounds(
-    strategy: Strategy, instance_count: int, wait_seconds: int
+    strategy: Strategy, instance_count: int, wait_seconds: int, longest_start_seconds: int
 ) -> None:
     percent = step_percent(strategy, instance_count)
     assert (5 if strategy == "rolling" else 10) <= percent <= 50
     assert percent * instance_count >= 100  # a step moves an instance at least
-    refused = list(
-        update_problems(instance_count=instance_count, strategy=strategy, wait_seconds=wait_seconds)
-    )
+    times = {"longest_start_seconds": longest_start_seconds, "wait_seconds": wait_seconds}
+    refused = [
+        *update_problems(instance_count=instance_count, strategy=strategy, wait_seconds=wait_seconds),
+        *execution_problems(strategy, instance_count, **times),
+    ]
+    limit = execution_seconds(strategy, instance_count, **times)
+    batches = waits(strategy, instance_count) if strategy == "rolling" else 1
+    assert limit >= waits(strategy, instance_count) * wait_seconds + batches * longest_start_seconds
     if not refused:
-        limit = execution_seconds(strategy, instance_count, wait_seconds=wait_seconds, start_seconds=900)
         assert 600 <= limit <= 28_800
-        assert waits(strategy, instance_count) * wait_seconds < limit
         assert 300 <= wait_seconds <= 3600
+
+
+def test_the_cdk_is_waited_for_as_long_as_an_update_there_and_back_may_take(
+    templates: dict[str, Templates],
+) -> None:
+    prod = templates["prod"]["Endpoint"]
+    update = 2 * 600 + 600 + 960 + 660
+    assert deploy_seconds(prod) == 2 * 3600 + 2 * (update + 600)
+    for name, stacks in templates.items():
+        for template in stacks.values():
+            endpoints = Template.from_json(template).find_resources(ENDPOINT).values()
+            policies = [endpoint["Properties"].get("DeploymentConfig", {}) for endpoint in endpoints]
+            limits = [
+                policy["MaximumExecutionTimeoutInSeconds"]
+                for config in policies
+                for policy in config.values()
+                if "MaximumExecutionTimeoutInSeconds" in policy
+            ]
+            assert deploy_seconds(template) >= 7200 + 2 * max(limits, default=0), name
+            if not endpoints:
+                assert deploy_seconds(template) == 7200

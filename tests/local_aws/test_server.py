@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -165,3 +166,15 @@ def test_nothing_is_left_running(tmp_path: Path, end: str) -> None:
     if end == "SIGKILL":  # what it could not remove, the next one does
         start_local_aws(state).process.communicate(timeout=SECONDS)
     assert {path.name for path in state.iterdir()} == {"server.lock"}
+
+
+def test_the_registries_of_aws_have_the_published_containers_and_no_others(local_aws: LocalAws) -> None:
+    where = {"registryId": "763104351884", "repositoryName": "llama-cpp"}
+    pinned = tomllib.loads((Path(__file__).parents[2] / "adapter_image" / "dlc.toml").read_text())
+    digest, other = pinned["cpu"]["digest"], f"sha256:{'0' * 64}"
+    reply = local_aws.ecr.batch_get_image(**where, imageIds=[{"imageDigest": digest}, {"imageDigest": other}])
+    assert [image["imageId"] for image in reply["images"]] == [{"imageDigest": digest}]
+    assert [failure["failureCode"] for failure in reply["failures"]] == ["ImageNotFound"]
+    for registry in (where | {"repositoryName": "none"}, {"repositoryName": "llama-cpp"}):
+        with pytest.raises(ClientError, match="RepositoryNotFoundException"):
+            local_aws.ecr.batch_get_image(**registry, imageIds=[{"imageDigest": digest}])

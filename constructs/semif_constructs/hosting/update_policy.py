@@ -6,7 +6,13 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sagemaker as sagemaker
 
 from semif.errors import ProblemsError
-from semif.sagemaker.update_strategies import Strategy, execution_seconds, step_percent, update_problems
+from semif.sagemaker.update_strategies import (
+    Strategy,
+    execution_problems,
+    execution_seconds,
+    step_percent,
+    update_problems,
+)
 
 _Endpoint = sagemaker.CfnEndpoint
 
@@ -14,15 +20,15 @@ _Endpoint = sagemaker.CfnEndpoint
 def deployment_config(
     *,
     instance_count: int,
+    longest_start_seconds: int,
     rollback_alarms: Sequence[cloudwatch.IAlarm],
-    start_seconds: int,
     strategy: Strategy,
     wait_seconds: int,
 ) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
     """The endpoint's DeploymentConfig; SageMaker goes back when one of `rollback_alarms` (1 to 10) goes off.
 
-    `instance_count` is the fewest instances that the variant has, `start_seconds` what one usually takes to
-    start. The alarms are watched for `wait_seconds` after each step.
+    `instance_count` is the fewest instances that the variant has, `longest_start_seconds` what they may take
+    at most to serve (`semif.sagemaker.placement`). The alarms are watched for `wait_seconds` after each step.
 
     Raises ProblemsError with everything that is wrong with the arguments.
     """
@@ -31,11 +37,11 @@ def deployment_config(
     )
     if not 1 <= len(rollback_alarms) <= 10:
         problems.append(f"rollback_alarms holds {len(rollback_alarms)} alarms, allowed are 1 to 10")
+    times = {"longest_start_seconds": longest_start_seconds, "wait_seconds": wait_seconds}
+    problems = problems or list(execution_problems(strategy, instance_count, **times))
     if problems:
         raise ProblemsError("the update policy", problems)
-    limit = execution_seconds(
-        strategy, instance_count, wait_seconds=wait_seconds, start_seconds=start_seconds
-    )
+    limit = execution_seconds(strategy, instance_count, **times)
     alarms = [_Endpoint.AlarmProperty(alarm_name=alarm.alarm_name) for alarm in rollback_alarms]
     rollback = _Endpoint.AutoRollbackConfigProperty(alarms=alarms)
     if strategy == "rolling":

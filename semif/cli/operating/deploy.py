@@ -9,15 +9,26 @@ from semif.cli.options import environment_argument, steps_on_stderr, target_opti
 from semif.cli.output import json_option, print_json
 from semif.client.chat import Completion
 from semif.deployment.kinds import DEPLOYED_KINDS
+from semif.deployment.removal import gap_of
 from semif.environment.asking import example_command
-from semif.target.target import open_target
+from semif.target.target import Target, open_target
 
 
 @click.command()
 @environment_argument
+@click.option("--recreate", is_flag=True, help="Delete the endpoint first: no spare quota, but a gap.")
+@click.option("--yes", is_flag=True, help="With --recreate: do not ask.")
 @target_options
 @json_option
-def command(environment: str, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
+def command(
+    environment: str,
+    *,
+    recreate: bool,
+    yes: bool,
+    on_this_machine: bool,
+    profile: str | None,
+    as_json: bool,
+) -> None:
     """Deploy ENV, from its artifacts to an endpoint.
 
     It deploys the Artifacts stack, runs the builds, writes the lock, deploys the Endpoint stack and asks for
@@ -30,18 +41,27 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
     quotas allow it, as `semif env check ENV --account` does. With --local everything happens on this machine:
     the stacks, the builds and the endpoint stay until `semif destroy ENV --local`.
 
+    An update starts a second fleet beside the one that runs, or a batch, and needs quota for both. Where
+    there is none, --recreate deletes the endpoint first and makes it anew. Nobody is answered meanwhile: it
+    says for how long and what else goes, and asks.
+
     \b
     Examples:
       semif deploy dev
       semif deploy demo --local
+      semif deploy dev --recreate
     """
+    if yes and not recreate:
+        raise click.UsageError("--yes goes with --recreate; nothing else here asks")
     steps = steps_on_stderr()
     with sole_work(on_this_machine=on_this_machine):
         if on_this_machine:
             target = start_local(steps, environment)
         else:
             target = open_target(environment, on_this_machine=False, profile=profile)
-        answer = deploy_chain(steps, target)
+        if recreate and not yes:
+            _confirm_gap(target)
+        answer = deploy_chain(steps, target, recreate=recreate)
     if as_json:
         lock = target.read_lock()
         print_json(
@@ -62,3 +82,12 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
         show_answer(Console(highlight=False), DEPLOYED_KINDS[deployed.kind].smoke_request, answer)
     click.echo(deployed.inference_mode.ready(deployed.endpoint_name))
     click.echo(f"  {example_command(deployed, target.command_line)}")
+
+
+def _confirm_gap(target: Target) -> None:
+    """Say what making the endpoint anew costs, and ask; nothing where there is none."""
+    lines = list(gap_of(target))
+    if lines:
+        for line in lines:
+            click.echo(line, err=True)
+        click.confirm("Delete it, and make it anew?", abort=True, err=True)

@@ -13,7 +13,6 @@ from semif.environment.explained import resolved
 from semif.environment.memory_need import gib
 from semif.environment.schema import schema_text
 from semif.errors import ProblemsError, SemifError
-from semif.images.base_images import base_image
 from semif.target.account import check_account
 
 
@@ -64,7 +63,7 @@ def check(environments: tuple[str, ...], in_account: bool, profile: str | None, 
 def _checked(name: str) -> dict[str, Any]:
     try:
         environment = load_environment(name)
-        base_image(environment.accelerator)
+        _ = environment.base_image  # that one is pinned
     except ProblemsError as error:
         return {"environment": name, "problems": list(error.problems), "warnings": []}
     except SemifError as error:
@@ -83,7 +82,7 @@ def _with_account(entry: dict[str, Any], profile: str | None) -> dict[str, Any]:
         **entry,
         "account": in_account.account,
         "region": in_account.region,
-        "problems": in_account.problems,
+        "problems": in_account.problems + in_account.update_problems,
         "warnings": entry["warnings"] + in_account.warnings,
     }
 

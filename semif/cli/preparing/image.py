@@ -37,7 +37,9 @@ def pin(
 
     Tags move; adapter_image/dlc.toml therefore names the container by digest: that of the image for the
     platform (x86-64 for cpu and cuda, Arm for arm64), never of an index of several. It is written with the
-    day, and with the llama.cpp build where the image names it. Without --region no account is needed.
+    day, and with the llama.cpp build or release where the image names it. Where the registry lists full
+    versions (server-sagemaker-cpu-v1.0.1) they are shown, and the newest of the tag's major one is taken.
+    Without --region no account is needed.
 
     \b
     Examples:
@@ -58,6 +60,8 @@ def pin(
         image_pin = find_pin(path, accelerator, tag=tag, registry_url=registry)
     if not check:
         write_pin(path, image_pin, datetime.now(UTC).date())
+    if image_pin.versions and not as_json:
+        click.echo(f"versions: {', '.join(image_pin.versions)}")
     if as_json:
         print_json({**pin_as_json(base, image_pin), "written": not check})
     elif not image_pin.moved:

@@ -11,7 +11,7 @@ from semif.deployment.modes.endpoint import DeployedEndpoint
 from semif.target.target import Target
 
 _SCALE_OUT_SECONDS = 600.0
-"""For an endpoint without an instance to notice a request, and for SageMaker to find an instance."""
+"""For an endpoint without an instance to notice a request."""
 
 
 class DeployedAsync(DeployedEndpoint):
@@ -29,7 +29,7 @@ class DeployedAsync(DeployedEndpoint):
         reply = ask_and_wait(
             queue,
             kind.smoke_request,
-            limit_seconds=_SCALE_OUT_SECONDS + 2 * environment.start_seconds,
+            limit_seconds=_SCALE_OUT_SECONDS + environment.longest_start_seconds,
             poll_seconds=target.poll_seconds,
         )
         return kind.read(environment.endpoint_name, reply)

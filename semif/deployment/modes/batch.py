@@ -10,7 +10,7 @@ from semif.background.transform.jobs import SHOWN_JOBS, find_job, job_pattern, j
 from semif.deployment.endpoint_watch import OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
 from semif.deployment.rollback import deployed_lock, keep_previous
-from semif.deployment.target_cdk import OnLine, deploy_stack
+from semif.deployment.target_cdk import OnLine, deploy_stack, synthesised
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
@@ -20,10 +20,15 @@ from semif.target.target import Target
 class DeployedBatch(DeployedMode):
     """Transform jobs."""
 
-    def deploy(self, target: Target, lock: Lock, on_line: OnLine, _on_look: OnLook) -> None:
+    def deploy(
+        self, target: Target, lock: Lock, on_line: OnLine, _on_look: OnLook, *, recreate: bool
+    ) -> None:
         """Nothing is followed: there is no endpoint."""
+        if recreate:
+            raise SemifError(f"{target.environment.name} has no endpoint to make anew; leave --recreate out")
         before = deployed_lock(target)
-        deploy_stack(target, target.environment.endpoint_stack, "all", on_line)
+        with synthesised(target, "all", on_line) as assembly:
+            deploy_stack(target, assembly, target.environment.endpoint_stack, on_line)
         keep_previous(target, before, lock)
         if problems := model_problems(target, find_model(target), lock):
             raise SemifError("\n".join(problems))

@@ -5,10 +5,12 @@ from dataclasses import asdict
 from semif.aws.container_log import ContainerLog
 from semif.aws.stacks import stack_resource
 from semif.deployment.cdk import CdkError
+from semif.deployment.endpoint_update import check_update
 from semif.deployment.endpoint_watch import EndpointWatch, OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
+from semif.deployment.removal import remove_stack
 from semif.deployment.rollback import deployed_lock, keep_previous
-from semif.deployment.target_cdk import OnLine, deploy_stack
+from semif.deployment.target_cdk import OnLine, deploy_stack, synthesised
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
@@ -19,23 +21,28 @@ from semif.target.target import Target
 class DeployedEndpoint(DeployedMode):
     """A mode with an endpoint."""
 
-    def deploy(self, target: Target, lock: Lock, on_line: OnLine, on_look: OnLook) -> None:
+    def deploy(self, target: Target, lock: Lock, on_line: OnLine, on_look: OnLook, *, recreate: bool) -> None:
         """Watch the endpoint meanwhile, to tell what CloudFormation does not."""
-        name = target.environment.endpoint_name
-        before, serving = deployed_lock(target), find_endpoint(target.aws, name)
-        with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
-            try:
-                deploy_stack(target, target.environment.endpoint_stack, "all", on_line)
-            except CdkError as error:
-                raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
-            # Now, since the stack forgets its former lock even where SageMaker does not follow it. A lock
-            # that never came into service is nothing to go back to.
-            if before is None or (serving is not None and serving.runs(before)):
-                keep_previous(target, before, lock)
-            if problems := _problems(target, find_endpoint(target.aws, name), lock):
-                # Both may tell SageMaker's reason.
-                lines = dict.fromkeys([*problems, *watch.what_went_wrong()])
-                raise SemifError("\n".join(lines))
+        stack, name = target.environment.endpoint_stack, target.environment.endpoint_name
+        with synthesised(target, "all", on_line) as assembly:
+            before, serving = deployed_lock(target), find_endpoint(target.aws, name)
+            if recreate:  # only now: a stack that cannot be synthesised takes nothing away
+                remove_stack(target, stack, on_line)
+            elif serving is not None:
+                check_update(target, assembly.template(stack), serving)
+            with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
+                try:
+                    deploy_stack(target, assembly, stack, on_line)
+                except CdkError as error:
+                    raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
+                # Now, since the stack forgets its former lock even where SageMaker does not follow it. A lock
+                # that never came into service is nothing to go back to.
+                if before is None or (serving is not None and serving.runs(before)):
+                    keep_previous(target, before, lock)
+                if problems := _problems(target, find_endpoint(target.aws, name), lock):
+                    # Both may tell SageMaker's reason.
+                    lines = dict.fromkeys([*problems, *watch.what_went_wrong()])
+                    raise SemifError("\n".join(lines))
 
     def running(self, target: Target, lock: Lock | None) -> Running:
         """The endpoint."""

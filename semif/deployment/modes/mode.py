@@ -31,7 +31,7 @@ class DeployedMode(ABC):
     """A mode as a deployment sees it. What is known of it without AWS is in semif/environment/modes."""
 
     @abstractmethod
-    def deploy(self, target: Target, lock: Lock, on_line: OnLine, on_look: OnLook) -> None:
+    def deploy(self, target: Target, lock: Lock, on_line: OnLine, on_look: OnLook, *, recreate: bool) -> None:
         """Deploy what `lock` pins, see that it is there, and keep the lock before; see `deploy_endpoint`."""
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
+from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.mode import InferenceMode
 from semif.environment.raw_tables import (
@@ -16,7 +17,7 @@ from semif.environment.raw_tables import (
 from semif.environment.tables import DeploymentTable, ScalingTable
 from semif.sagemaker.placement import placement_problems
 from semif.sagemaker.scaling import scaling_problems
-from semif.sagemaker.update_strategies import Strategy, update_problems
+from semif.sagemaker.update_strategies import Strategy, execution_problems, update_problems
 
 
 class EndpointMode(InferenceMode):
@@ -40,6 +41,18 @@ class EndpointMode(InferenceMode):
         if "scaling" in tables:
             yield from self.scaling_problems(tables, kind)
         yield from endpoint_problems(tables, kind)
+
+    def start_problems(self, file: EnvironmentFile, /) -> Iterator[str]:
+        """An update must come to its end within SageMaker's time, with a start that takes its longest."""
+        if file.deployment is None:
+            return
+        for problem in execution_problems(
+            file.deployment.strategy,
+            file.min_instance_count,
+            longest_start_seconds=file.longest_start_seconds,
+            wait_seconds=file.deployment.wait_seconds,
+        ):
+            yield f"deployment: {problem}"
 
     def scaling_problems(self, tables: RawTables, _kind: ServingKind | None, /) -> Iterator[str]:
         """Rules of scaling; there is a [scaling]."""

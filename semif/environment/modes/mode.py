@@ -51,6 +51,10 @@ class InferenceMode(ABC):
     def problems(self, tables: RawTables, kind: ServingKind | None, /) -> Iterator[str]:
         """What else of the raw tables does not go with it; `kind` is None where the file names none."""
 
+    def start_problems(self, _file: EnvironmentFile, /) -> Iterator[str]:
+        """What is wrong with the times of a file whose tables are right, one line for each problem."""
+        return iter(())
+
     def derived(self, _file: EnvironmentFile, _kind: ServingKind, /) -> dict[str, Any]:
         """Keys, by their paths (`adapter.deadline_seconds`), whose values the mode derives from others.
 

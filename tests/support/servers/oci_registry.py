@@ -4,6 +4,7 @@ import hashlib
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl
 
 OCI = "application/vnd.oci.image"
 DOCKER = "application/vnd.docker.distribution.manifest"
@@ -32,6 +33,8 @@ class OciRegistry(ThreadingHTTPServer):
         self.blobs: dict[str, bytes] = {}
         self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.seen: list[tuple[str, str, str | None]] = []
+        self.tags_a_page: int | None = None
+        """None: it lists no tags, as some mirrors do."""
         self.token: object = {"token": "anonymous-token"}
         super().__init__(("127.0.0.1", 0), _Handler)
 
@@ -95,8 +98,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"Content-Type": media_type, "Docker-Content-Digest": digest_of(body)}, body)
         elif kind == "blobs" and name in registry.blobs:
             self._answer(307, {"Location": f"{registry.url('localhost')}/store/{name}"}, b"")
+        elif kind == "tags" and registry.tags_a_page is not None:
+            self._list_tags(name, registry.tags_a_page)
         else:
             self._answer(404, {}, b'{"errors": [{"code": "MANIFEST_UNKNOWN"}]}')
+
+    def _list_tags(self, query: str, most: int) -> None:
+        """A page of the tags, `most` at once whatever is asked for, as the specification allows."""
+        last = dict(parse_qsl(query.partition("?")[2])).get("last", "")
+        tags = sorted(name for name in self.server.manifests if ":" not in name and name > last)
+        page = tags[:most]
+        link = {"Link": f'</v2/dlc/llama/tags/list?n={most}&last={page[-1]}>; rel="next"'} if page else {}
+        body = json.dumps({"name": "dlc/llama", "tags": page}).encode()
+        self._answer(200, link if len(tags) > most else {}, body)
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response(status)

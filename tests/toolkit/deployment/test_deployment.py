@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from semif.aws.clients import Aws
 from semif.cli import main
 from semif.deployment.endpoint_watch import EndpointLook
+from semif.deployment.removal import gap_of
 from semif.deployment.rollback import deployed_lock, find_rollback
 from semif.deployment.stages import deploy_endpoint, destroy, roll_back
 from semif.environment.environment import load_environment
@@ -41,7 +42,8 @@ OLD, NEW = lock_of("1"), lock_of("2")
 @pytest.fixture(scope="module")
 def account() -> Recorded:
     """One for all tests here: its clients take a second to make."""
-    return Recorded("cloudformation", "sagemaker", "sagemaker_runtime", "logs", "sts", "s3")
+    services = ("cloudformation", "sagemaker", "sagemaker_runtime", "logs", "sts", "s3")
+    return Recorded(*services, "service_quotas", "application_autoscaling")
 
 
 @pytest.fixture
@@ -58,11 +60,21 @@ def target(account: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )
 
 
-def cdk(target: Target, script: str) -> None:
-    """Have the CDK's CLI be this shell script."""
+SYNTH = """\
+if [ "$1" = synth ]; then
+  while [ "$1" != --output ]; do shift; done
+  cp template.json "$2/Semif-demo-Endpoint.template.json"
+  exit
+fi
+"""
+
+
+def cdk(target: Target, script: str, template: dict[str, Any] | None = None) -> None:
+    """Have the CDK's CLI be this shell script, and synthesise `template`: by default, as it is deployed."""
     path = target.root / "node_modules" / ".bin" / "cdk"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
+    (target.root / "template.json").write_text(json.dumps(template or {}))
+    path.write_text(f"#!/bin/sh\n{SYNTH}{script}\n")
     path.chmod(0o755)
 
 
@@ -289,6 +301,144 @@ def test_what_may_not_be_read_hides_no_failure(account: Recorded, target: Target
         "the endpoint or its log could not be looked at: the AWS credentials do not allow DescribeLogStreams"
     )
     assert str(caught.value).splitlines()[1:] == ["  UPDATE_FAILED", f"{unseen}: not you"]
+
+
+def configured(*types: str, model: str = "m") -> dict[str, Any]:
+    """A template with the configuration of an endpoint on these types."""
+    times = {"ModelDataDownloadTimeoutInSeconds": 60, "ContainerStartupHealthCheckTimeoutInSeconds": 60}
+    pools = [{"InstanceType": one, "Priority": number} for number, one in enumerate(types, 1)]
+    place = {"InstancePools": pools} if len(types) > 1 else {"InstanceType": types[0]}
+    variant = {**times, **place, "ModelName": model}
+    config = {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}}
+    return {"Resources": {"Config": config}}
+
+
+def tell_quota(account: Recorded, value: float) -> None:
+    quota = {"QuotaName": "ml.c6i.large for endpoint usage", "QuotaCode": "L-1", "Value": value}
+    account.tell(account.aws.service_quotas, "list_service_quotas", {"Quotas": [quota]})
+
+
+def tell_scaled(account: Recorded, *, scaled: bool) -> None:
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "endpoint/semif-demo/variant/AllTraffic",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+        "MinCapacity": 1,
+        "MaxCapacity": 4,
+        "RoleARN": "arn",
+        "CreationTime": 0,
+    }
+    told = {"ScalableTargets": [target] if scaled else []}
+    account.tell(account.aws.application_autoscaling, "describe_scalable_targets", told)
+
+
+def test_an_update_without_quota_is_refused_before_the_cdk_deploys(account: Recorded, target: Target) -> None:
+    tell_stack(account, OLD)
+    tell_endpoint(account, NEW, endpoint("InService", ProductionVariants=fleet(1, 1)))
+    tell_quota(account, 1)
+    cdk(target, "touch deployed", configured("ml.c6i.large"))
+    with pytest.raises(ProblemsError) as caught:
+        deploy_endpoint(target, lambda _: None)
+    (problem,) = caught.value.problems
+    assert "needed are 2" in problem
+    assert "or `semif deploy demo --recreate`" in problem
+    assert not (target.root / "deployed").exists()
+
+    # What moves nothing needs no quota.
+    cdk(target, "touch deployed")
+    deploy_endpoint(target, lambda _: None)
+    assert (target.root / "deployed").exists()
+
+
+def test_a_quota_that_may_not_be_looked_up_keeps_nobody(account: Recorded, target: Target) -> None:
+    tell_stack(account, OLD)
+    tell_endpoint(account, NEW, endpoint("InService", ProductionVariants=fleet(1, 1)))
+    account.tell(account.aws.service_quotas, "list_service_quotas", ("AccessDeniedException", "not you"))
+    cdk(target, "touch deployed", configured("ml.c6i.large"))
+    deploy_endpoint(target, lambda _: None)
+    assert (target.root / "deployed").exists()
+
+
+def test_other_types_of_a_scaled_endpoint_are_refused_with_the_steps(
+    account: Recorded, target: Target
+) -> None:
+    tell_stack(account, NEW)
+    tell_endpoint(account, NEW, endpoint("InService", ProductionVariants=fleet(3, 3)))
+    tell_quota(account, 9)
+    tell_scaled(account, scaled=True)
+    cdk(target, "touch deployed", configured("ml.c5.large", "ml.c5.xlarge"))
+    with pytest.raises(ProblemsError) as caught:
+        deploy_endpoint(target, lambda _: None)
+    (problem,) = caught.value.problems
+    assert "change from ml.c6i.large to ml.c5.large, ml.c5.xlarge while Application Auto Scaling" in problem
+    assert (
+        '(1) write instance_type = "ml.c6i.large" again in environments/demo.toml, initial_instance_count = 3'
+        " and no [scaling], and run `semif deploy demo`; (2) write the new types" in problem
+    )
+    assert not (target.root / "deployed").exists()
+
+    for template, scaled in ((configured("ml.c5.large"), False), (configured("ml.c6i.large"), True)):
+        (target.root / "deployed").unlink(missing_ok=True)
+        tell_scaled(account, scaled=scaled)
+        cdk(target, "touch deployed", template)
+        deploy_endpoint(target, lambda _: None)
+        assert (target.root / "deployed").exists()
+
+
+def test_made_anew_it_needs_no_quota_and_keeps_the_lock_before(account: Recorded, target: Target) -> None:
+    name = "Semif-demo-Endpoint"
+    stack = {"StackName": name, "StackId": "arn", "CreationTime": 0, "StackStatus": "UPDATE_COMPLETE"}
+    tell_stack(account, OLD)
+    gone = ("ValidationError", "Stack with id arn does not exist")
+    account.tell(
+        account.aws.cloudformation, "describe_stacks", {"Stacks": [stack]}, {"Stacks": [stack]}, gone
+    )
+    account.tell(account.aws.cloudformation, "delete_stack", {})
+    looks = [endpoint("InService", ProductionVariants=fleet(1, 1)), endpoint("InService")]
+    tell_endpoint(account, NEW, *looks, before=OLD)
+    cdk(target, "touch deployed", configured("ml.c6i.large"))
+    deploy_endpoint(target, lambda _: None, recreate=True)
+    assert account.asked.count("DeleteStack") == 1
+    assert (target.root / "deployed").exists()
+    assert read_lock(target.previous_lock_path) == OLD
+
+
+def test_what_cannot_be_synthesised_is_not_deleted(account: Recorded, target: Target) -> None:
+    tell_stack(account, OLD)
+    tell_endpoint(account, NEW, endpoint("InService"))
+    cdk(target, "exit 0")
+    (target.root / "template.json").unlink()
+    with pytest.raises(SemifError, match=r"cdk synth .* failed"):
+        deploy_endpoint(target, lambda _: None, recreate=True)
+    assert "DeleteStack" not in account.asked
+
+
+def test_the_gap_is_told_before_it_is_made(account: Recorded, target: Target) -> None:
+    tell_stack(account, OLD)
+    tell_endpoint(account, OLD, endpoint("InService", ProductionVariants=fleet(3, 3)))
+    told = list(gap_of(target))
+    assert told[0] == "semif-demo in account 111122223333, eu-central-1 is InService on 3 instances."
+    environment = target.environment
+    usual, longest = environment.start_seconds // 60, environment.longest_start_seconds // 60
+    assert f"usually {usual} minutes, up to {longest}, and the minutes of the deletion" in told[1]
+    assert told[2] == "The new one starts with 1."
+    tell_stack(account, None)
+    assert list(gap_of(target)) == []
+
+
+def test_the_command_asks_before_it_makes_an_endpoint_anew(
+    account: Recorded, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Aws, "from_profile", lambda **_: account.aws)
+    account.tell(account.aws.sts, "get_caller_identity", {"Account": NEW.account})
+    tell_stack(account, OLD)
+    tell_endpoint(account, OLD, endpoint("InService", ProductionVariants=fleet(1, 1)))
+    asked = CliRunner().invoke(main, ["deploy", "demo", "--recreate"], input="n\n")
+    assert asked.exit_code == 1
+    assert "Nobody is answered from its deletion until the new one has started" in asked.stderr
+    assert "Delete it, and make it anew?" in asked.stderr
+    assert "DeleteStack" not in account.asked
+    assert CliRunner().invoke(main, ["deploy", "demo", "--yes"]).exit_code == 2
 
 
 def test_what_is_deployed_is_known_from_the_stack(account: Recorded, target: Target) -> None:

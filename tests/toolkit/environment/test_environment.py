@@ -46,6 +46,16 @@ def test_the_shipped_environments() -> None:
     assert prod.endpoint.instance_types == ("ml.g6.xlarge", "ml.g6e.xlarge", "ml.g5.xlarge")
 
 
+def test_the_longest_start_is_the_sum_of_its_parts(environment_of: EnvironmentOf) -> None:
+    for place, longest in (
+        (ONE, 1860 + 1200),
+        (GPU_POOL, 3600 + 1200),
+        (f"{GPU_POOL}\nprovision_timeout_seconds = 400", 400 + 1200),
+    ):
+        environment = environment_of(GOOD.format(endpoint=place, adapter=""))
+        assert (environment.start_seconds, environment.longest_start_seconds) == (600, longest)
+
+
 def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> None:
     gpu = environment_of(GOOD.format(endpoint=GPU_POOL, adapter=""))
     some = environment_of(GOOD.format(endpoint=GPU_POOL, adapter="gpu_layers = 20"))
@@ -144,6 +154,11 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
             ONE,
             '[alarms]\n[deployment]\nstrategy = "all-at-once"\nwait_seconds = 60',
             "deployment: wait_seconds = 60: allowed are 300",
+        ),
+        (
+            f"{GPU_POOL}\ninitial_instance_count = 10",
+            '[alarms]\n[deployment]\nstrategy = "rolling"',
+            "10 waits of 600 s and 10 starts of up to",  # a pool that says no time may take an hour
         ),
         (
             ONE,

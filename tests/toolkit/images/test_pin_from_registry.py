@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
+from sagemaker.core import image_uris
 
 from semif.aws.clients import Aws
 from semif.cli import main
 from semif.errors import SemifError
 from semif.images.base_images import base_image
-from semif.images.pin_from_registry import find_regional_pin
+from semif.images.pin_from_registry import VERSION_TAG, find_regional_pin
 from semif.project.root import PROJECT_VARIABLE
 from tests.support.servers.oci_registry import CONFIG, DOCKER, IMAGE, INDEX, OciRegistry, digest_of
 from tests.support.servers.running import running
@@ -313,3 +314,67 @@ def test_a_regions_registry_is_asked_with_the_callers_authorisation(
         with pytest.raises(SemifError, match="refused with HTTP 401; these credentials may not read it"):
             find_regional_pin(dlc, "cpu", aws, registry_url=registry.url())
     assert base_image("cpu", dlc).digest == OLD
+
+
+def full_versions(registry: OciRegistry, dlc: Path) -> dict[str, str]:
+    """The tags that AWS publishes, floating and full, each another image; and a pin on the floating one."""
+    dlc.write_text(FILE.replace('tag = "v1"', 'tag = "server-sagemaker-cpu-v1"'))
+    names = ["cpu-v1", "cpu-v1.0", "cpu-v1.0.0", "cpu-v1.0.1", "cpu-v1.0.10", "cpu-v2.0.0", "cuda-v1.0.11"]
+    tags = [f"server-sagemaker-{name}" for name in names]
+    return {tag: str(registry.add_image(tag=tag, created=tag)["digest"]) for tag in tags}
+
+
+@pytest.mark.parametrize("tags_a_page", [1, 2, 100])
+def test_the_newest_full_version_of_the_major_one_is_pinned(
+    registry: OciRegistry, pin: Callable[..., Result], dlc: Path, tags_a_page: int
+) -> None:
+    digests = full_versions(registry, dlc)
+    registry.tags_a_page = tags_a_page
+    result = pin("cpu")
+    assert result.exit_code == 0, result.stderr
+    full = [f"server-sagemaker-cpu-v1.0.{number}" for number in (10, 1, 0)]
+    assert f"versions: {', '.join(full)}\n" in result.stdout
+    written = tomllib.loads(dlc.read_text())["cpu"]
+    assert (written["tag"], written["digest"]) == (full[0], digests[full[0]])
+    assert pin("cpu", "--check").exit_code == 0
+
+    registry.add_image(tag="server-sagemaker-cpu-v1.1.0", created="later")
+    later = pin("cpu", "--check", "--json")
+    assert later.exit_code == 1, "a full version does not move: a newer one does"
+    assert json.loads(later.stdout)["tag"] == "server-sagemaker-cpu-v1.1.0"
+    assert json.loads(pin("cpu", "--check", "--json", "--tag", full[1]).stdout)["tag"] == full[1]
+
+
+def test_a_registry_that_lists_no_tags_is_asked_for_the_pinned_one(
+    registry: OciRegistry, pin: Callable[..., Result], dlc: Path
+) -> None:
+    digests = full_versions(registry, dlc)
+    found = json.loads(pin("cpu", "--json").stdout)
+    assert (found["tag"], found["versions"]) == ("server-sagemaker-cpu-v1", [])
+    assert found["digest"] == digests["server-sagemaker-cpu-v1"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "build"),
+    [
+        ({"llama-cpp.version": "v0.4.1"}, "v0.4.1"),
+        ({"llama-cpp.version": "v0.4.1 (b10964)"}, "b10964"),
+        ({"org.opencontainers.image.version": "v1.0.1"}, None),
+    ],
+)
+def test_a_release_of_llama_cpp_is_recorded_as_a_build_is(
+    registry: OciRegistry, pin: Callable[..., Result], dlc: Path, labels: dict[str, str], build: str | None
+) -> None:
+    registry.add_image(tag="v1", config={"Labels": labels})
+    assert pin("cpu").exit_code == 0
+    assert tomllib.loads(dlc.read_text())["cpu"].get("llama_cpp_build") == build
+    assert base_image("cpu", dlc).digest.startswith("sha256:")
+
+
+@pytest.mark.parametrize(("name", "device"), [("llama-cpp", "cpu"), ("llama-cpp-arm64", "cpu")])
+def test_full_versions_are_what_the_sagemaker_sdk_lists(name: str, device: str) -> None:
+    folder = Path(image_uris.__file__).parent / "image_uri_config"
+    listed = json.loads((folder / f"{name}.json").read_text())["versions"]
+    tags = {f"{entry['tag_prefix']}-{entry['container_version'][device]}" for entry in listed.values()}
+    assert tags >= {f"server-sagemaker-{device}-v{version}" for version in ("1", "1.0", "1.0.0", "1.0.1")}
+    assert all(VERSION_TAG.fullmatch(tag) for tag in tags)

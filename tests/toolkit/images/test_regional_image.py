@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
+import botocore.session
 import pytest
 from sagemaker.core import image_uris
 
 from semif.errors import SemifError
 from semif.images.base_images import base_image
-from semif.images.regional_images import regional_image, registries, registry_of
+from semif.images.regional_images import build_base, regional_image, registries, registry_of
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.sagemaker.instances import Accelerator
 
@@ -58,6 +59,15 @@ def test_an_accounts_registry_is_in_the_domain_of_its_region(region: str, domain
 def test_a_region_without_the_container_is_refused() -> None:
     with pytest.raises(SemifError, match="llama-cpp has no known registry in 'xx-west-1', known"):
         regional_image("cpu", "xx-west-1")
+
+
+def test_only_the_partition_aws_builds_from_the_public_registry() -> None:
+    session = botocore.session.get_session()
+    for region in registries():
+        public = build_base("cpu", region) == base_image("cpu")
+        assert public == (session.get_partition_for_region(region) == "aws"), region
+        assert public or build_base("cpu", region) == regional_image("cpu", region)
+    assert build_base("cpu", None) == base_image("cpu")
 
 
 @pytest.mark.parametrize("name", ["llama-cpp", "llama-cpp-arm64"])

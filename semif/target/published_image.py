@@ -1,0 +1,43 @@
+"""Whether the published container is where an environment of kind text takes it from."""
+
+from botocore.exceptions import ClientError
+
+from semif.aws.clients import Aws
+from semif.environment.environment import Environment
+from semif.images.base_images import PIN_NAMES
+from semif.images.regional_images import regional_image
+
+_NOT_THERE = {"RepositoryNotFoundException", "ImageNotFoundException"}
+
+
+def published_image_problem(aws: Aws, environment: Environment) -> str | None:
+    """A line where the registry of the region has no image with the pinned digest; None for other kinds.
+
+    The digest was found in the public registry. That the regional ones have the same manifest, byte for byte,
+    is taken for granted nowhere in AWS's documents: an index that is added for lazy loading (SOCI), or a
+    build of their own, would have another. Raises ClientError where it may not be looked up, and SemifError
+    for a region without the container.
+    """
+    if environment.serving_kind.runs_adapter:
+        return None
+    image = regional_image(environment.accelerator, aws.region)
+    wanted = f"{image} is not there"
+    try:
+        reply = aws.ecr.batch_get_image(
+            registryId=image.registry.partition(".")[0],
+            repositoryName=image.repository.removeprefix(f"{image.registry}/"),
+            imageIds=[{"imageDigest": image.digest}],
+        )
+        missing = [failure.get("failureCode", "") for failure in reply.get("failures", [])]
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        if code not in _NOT_THERE:
+            raise
+        missing = [code]
+    if not missing:
+        return None
+    base = next(name for name, pinned in PIN_NAMES.items() if pinned == environment.accelerator)
+    return (
+        f"{wanted} ({missing[0]}): the digest in adapter_image/dlc.toml is of another registry; pin "
+        f"what this one has with `semif image pin {base} --region {aws.region}`"
+    )
