@@ -1,6 +1,7 @@
 """A SageMaker Model: an image, a model archive and variables, and the role that the container runs with."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -156,7 +157,10 @@ class ServedModel(Construct):
         A deployment of another model so adds its policy and takes this one away only at the very end: until
         then, and after a rollback, the instances of the old Model can still fetch theirs.
         """
-        digest = hashlib.sha256(f"{bucket_name}/{key}".encode()).hexdigest()
+        # Of what CloudFormation sees: a token's own text carries a number that differs between syntheses.
+        place = Stack.of(self).resolve(f"{bucket_name}/{key}")
+        written = place if isinstance(place, str) else json.dumps(place, sort_keys=True)
+        digest = hashlib.sha256(written.encode()).hexdigest()
         bucket = f"arn:{Stack.of(self).partition}:s3:::{bucket_name}"
         objects = f"{bucket}/{key}*" if key.endswith("/") else f"{bucket}/{key}"
         statements = [iam.PolicyStatement(actions=["s3:GetObject"], resources=[objects])]
