@@ -276,7 +276,7 @@ def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model:
         statement
         for policy in template.find_resources("AWS::IAM::Policy").values()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-        if statement["Action"] == "sagemaker:InvokeEndpoint"
+        if statement["Action"] == ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
     ]
     assert str(statement["Resource"]).count(":endpoint/semif-test") == 1
     for metric, name in (

@@ -44,7 +44,18 @@ def test_ten_lines_make_an_endpoint_that_an_application_may_ask(stacks: dict[str
     template.has_resource_properties(
         "AWS::IAM::Policy",
         {
-            "PolicyDocument": {"Statement": [Match.object_like({"Action": "sagemaker:InvokeEndpoint"})]},
+            "PolicyDocument": {
+                "Statement": [
+                    Match.object_like(
+                        {
+                            "Action": [
+                                "sagemaker:InvokeEndpoint",
+                                "sagemaker:InvokeEndpointWithResponseStream",
+                            ]
+                        }
+                    )
+                ]
+            },
             "Roles": ["application"],
         },
     )

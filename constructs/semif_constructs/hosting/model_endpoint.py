@@ -129,11 +129,15 @@ class ModelEndpoint(Construct):
         )
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` ask this endpoint."""
-        action = "sagemaker:InvokeEndpointAsync" if self._asynchronous else "sagemaker:InvokeEndpoint"
-        return iam.Grant.add_to_principal(
-            grantee=grantee, actions=[action], resource_arns=[self.endpoint_arn]
-        )
+        """Let `grantee` ask this endpoint: by its queue where it has one, else for whole or streamed answers.
+
+        A stream needs both actions: SageMaker's API reference asks for InvokeEndpoint, IAM has one of its own
+        ("InvokeEndpointWithResponseStream" there, read 2026-11-30). It opens nothing more: the same container
+        answers, the text one in pieces and the adapter as a whole.
+        """
+        realtime = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
+        actions = ["sagemaker:InvokeEndpointAsync"] if self._asynchronous else realtime
+        return iam.Grant.add_to_principal(grantee=grantee, actions=actions, resource_arns=[self.endpoint_arn])
 
     def metric(self, metric_name: str, *, statistic: str) -> cloudwatch.Metric:
         """A metric that SageMaker publishes for the variant, over five minutes; `metrics` has others."""
