@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from aws_cdk import Annotations, CfnOutput
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
@@ -41,18 +42,23 @@ class ModelStack(EnvironmentStack):
         self.model = ServedModel(
             self,
             "Model",
-            encryption_key=self.encryption_key,
-            endpoint_name=environment.endpoint_name,
             environment=_variables(environment, in_s3),
             image=ImageRef.parse(lock.image_uri),
-            model_bucket_name=in_s3.bucket if in_s3 is not None else None,
+            model_bucket=self._bucket_of(in_s3),
             model_key=in_s3.key if in_s3 is not None else None,
             network_isolation=environment.endpoint.network_isolation,
             security_groups=self._security_groups(environment.network),
             subnets=self._subnets(environment.network),
-            transform_jobs=not environment.inference_mode.has_endpoint,
         )
         CfnOutput(self, "ModelName", value=self.model.model_name)
+
+    def _bucket_of(self, model: ArchivedModel | UnpackedModel | None) -> s3.IBucket | None:
+        """The bucket that the lock names, encrypted with the environment's key."""
+        if model is None:
+            return None
+        return s3.Bucket.from_bucket_attributes(
+            self, "ModelBucket", bucket_name=model.bucket, encryption_key=self.encryption_key
+        )
 
     def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
         """The subnets by their ids; nothing is looked up."""

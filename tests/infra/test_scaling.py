@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from aws_cdk import Stack
+from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Match, Template
 
 from semif.errors import ProblemsError
 from semif.images.image_ref import ImageRef
+from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel
@@ -19,19 +21,23 @@ TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::Applicatio
 ALARM, ENDPOINT = "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint"
 
 
-def endpoint_of(stack: Stack, instance_type: str = "ml.c7i.large") -> ModelEndpoint:
+def endpoint_of(
+    stack: Stack, instance_type: str = "ml.c7i.large", *, asynchronous: bool = False
+) -> ModelEndpoint:
     model = ServedModel(
         stack,
         "Model",
-        endpoint_name="semif-test",
         environment={},
         image=ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{'b' * 64}"),
-        model_bucket_name="bucket",
+        model_bucket=s3.Bucket.from_bucket_name(stack, "Bucket", "bucket"),
         model_key="models/x/model.tar.gz",
     )
     return ModelEndpoint(
         stack,
         "Endpoint",
+        async_inference=AsyncInference(stack, "Async", concurrent_invocations_per_instance=4)
+        if asynchronous
+        else None,
         container_startup_health_check_timeout_seconds=600,
         endpoint_name="semif-test",
         instance_type=instance_type,
@@ -87,8 +93,7 @@ def test_a_queue_is_followed_down_to_no_instance(stack: Stack) -> None:
     scaling = VariantScaling(
         stack,
         "Scaling",
-        asynchronous=True,
-        endpoint=endpoint_of(stack),
+        endpoint=endpoint_of(stack, asynchronous=True),
         max_instance_count=4,
         min_instance_count=0,
     )

@@ -5,6 +5,7 @@ asynchronous endpoint", SageMaker developer guide), and the last instance must n
 """
 
 import math
+from typing import cast
 
 from aws_cdk import aws_applicationautoscaling as scaling
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -118,10 +119,9 @@ class BacklogScaling(Construct):
                 step_adjustments=steps,
             ),
         )
-        endpoint_alarm(
+        alarm = endpoint_alarm(
             self,
             name,
-            actions=[policy.ref],
             comparison=BELOW if below else ABOVE,
             datapoints=periods,
             description="sets the number of instances, and is no trouble",
@@ -130,3 +130,5 @@ class BacklogScaling(Construct):
             periods=periods,
             threshold=threshold,
         )
+        # The CDK's action for a scaling policy wants a policy of its own making.
+        cast(cloudwatch.CfnAlarm, alarm.node.default_child).alarm_actions = [policy.ref]

@@ -25,7 +25,6 @@ class VariantScaling(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        asynchronous: bool = False,
         endpoint: ModelEndpoint,
         max_instance_count: int,
         min_instance_count: int,
@@ -37,7 +36,7 @@ class VariantScaling(Construct):
         super().__init__(scope, construct_id)
         problems = list(
             scaling_problems(
-                asynchronous=asynchronous,
+                asynchronous=endpoint.asynchronous,
                 initial_instance_count=endpoint.initial_instance_count,
                 instance_types=endpoint.instance_types,
                 max_instance_count=max_instance_count,
@@ -58,6 +57,7 @@ class VariantScaling(Construct):
             scalable_dimension="sagemaker:variant:DesiredInstanceCount",
             service_namespace="sagemaker",
         )
+        self.node.default_child = self._target
         self._target.node.add_dependency(endpoint.endpoint)
 
     def track_concurrency(
