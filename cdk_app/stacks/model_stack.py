@@ -72,30 +72,33 @@ class ModelStack(EnvironmentStack):
         return subnets
 
     def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:
-        """The groups by their ids, or one that lets nothing in, and HTTPS out: the archive comes from S3."""
+        """The groups by their ids, or one that lets nothing in, and HTTPS out to where the model is."""
         if network is None:
             return []
-        ids = network.security_group_ids or [self._own_security_group(network.vpc_id)]
+        ids = network.security_group_ids or [self._own_security_group(network)]
         return [
             ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
             for number, group_id in enumerate(ids, start=1)
         ]
 
-    def _own_security_group(self, vpc_id: str) -> str:
+    def _own_security_group(self, network: NetworkTable) -> str:
+        """Out goes HTTPS: to S3, or anywhere for a container that downloads its model from a hub."""
+        to_s3 = network.s3_prefix_list_id
         group = ec2.CfnSecurityGroup(
             self,
             "SecurityGroup",
             group_description="Semif endpoint: nothing in, HTTPS out",
             security_group_egress=[
                 ec2.CfnSecurityGroup.EgressProperty(
-                    cidr_ip="0.0.0.0/0",
-                    description="S3, for the model archive",
+                    cidr_ip="0.0.0.0/0" if to_s3 is None else None,
+                    description="the model, from a hub" if to_s3 is None else "S3, for the model archive",
+                    destination_prefix_list_id=to_s3,
                     from_port=443,
                     ip_protocol="tcp",
                     to_port=443,
                 )
             ],
-            vpc_id=vpc_id,
+            vpc_id=network.vpc_id,
         )
         return group.attr_group_id
 

@@ -64,6 +64,25 @@ def test_the_container_downloads_one_commits_file_and_has_a_network(
     assert "logs:CreateLogGroup" in str(templates["Endpoint"]), "no Artifacts stack holds the group"
 
 
+NETWORK = """[network]
+vpc_id = "vpc-0123456789abcdef0"
+subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+"""
+
+
+def test_in_a_vpc_it_reaches_the_hub(
+    synth: Synth, environment_of: EnvironmentOf, example_lock: ExampleLock
+) -> None:
+    text = FILE.format(kind="text", model=HUB, endpoint=OPEN) + NETWORK
+    environment = environment_of(text, name="hub")
+    template = Template.from_json(synth(environment, example_lock(environment))["Endpoint"])
+    (group,) = template.find_resources("AWS::EC2::SecurityGroup").values()
+    (egress,) = group["Properties"]["SecurityGroupEgress"]
+    assert (egress["CidrIp"], egress["FromPort"], egress["ToPort"]) == ("0.0.0.0/0", 443, 443)
+    with pytest.raises(ProblemsError, match=r"s3_prefix_list_id does not go with model\.hf_repo"):
+        environment_of(text + 's3_prefix_list_id = "pl-6ea54007"')
+
+
 @pytest.mark.parametrize(
     ("kind", "model", "endpoint", "problem"),
     [
