@@ -6,6 +6,7 @@ is a warning and no problem: a deployment may well be allowed what its check is 
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,6 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from semif.aws.clients import Aws, describe, is_denied
 from semif.environment.environment import Environment
 from semif.errors import SemifError
+from semif.target.key_policy import key_policy_warnings
+from semif.target.rollback_alarms import rollback_alarm_warnings
 
 if TYPE_CHECKING:
     from mypy_boto3_service_quotas.type_defs import ServiceQuotaTypeDef
@@ -24,6 +27,8 @@ BOOTSTRAP_VERSION = 6
 
 _SERVICE = "sagemaker"
 _PERMISSIONS = {
+    "DescribeAlarms": "cloudwatch:DescribeAlarms",
+    "GetKeyPolicy": "kms:GetKeyPolicy",
     "GetParameter": "ssm:GetParameter",
     "ListServiceQuotas": "servicequotas:ListServiceQuotas",
     "ListAWSDefaultServiceQuotas": "servicequotas:ListAWSDefaultServiceQuotas",
@@ -65,6 +70,11 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
         return check
     _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, check))
     _look("the quotas of the instance types", check, lambda: _check_quotas(aws, environment, check))
+    account = check.account
+    keys = partial(key_policy_warnings, aws, environment, account=account)
+    _look("the policy of the key", check, lambda: check.warnings.extend(keys()))
+    alarms = partial(rollback_alarm_warnings, aws, environment)
+    _look("the alarms that an update goes back on", check, lambda: check.warnings.extend(alarms()))
     return check
 
 

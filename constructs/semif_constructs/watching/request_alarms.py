@@ -6,7 +6,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from semif.sagemaker.update_strategies import ALARM_SECONDS
+from semif.sagemaker.update_strategies import ALARM_SECONDS, ROLLBACK_ALARMS
 from semif_adapter.contract import figures
 from semif_constructs.signals.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
 from semif_constructs.signals.endpoint_metrics import MICROSECONDS, MINUTE, EndpointMetrics, figure
@@ -136,7 +136,6 @@ class RequestAlarms(Construct):
             latency,
             seconds * MICROSECONDS,
             f"SageMaker's own time in microseconds, mean, over {seconds:g} s",
-            for_rollback=False,
         )
 
     def _allowed_token_mass(self, least: float) -> None:
@@ -163,7 +162,6 @@ class RequestAlarms(Construct):
         description: str,
         *,
         comparison: cloudwatch.ComparisonOperator = ABOVE,
-        for_rollback: bool = True,
     ) -> None:
         alarm = endpoint_alarm(
             self,
@@ -179,5 +177,5 @@ class RequestAlarms(Construct):
             threshold=threshold,
         )
         self.alarms.append(alarm)
-        if for_rollback:
+        if name in ROLLBACK_ALARMS:
             self.rollback_alarms.append(alarm)
