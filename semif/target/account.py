@@ -70,8 +70,7 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
         return check
     _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, check))
     _look("the quotas of the instance types", check, lambda: _check_quotas(aws, environment, check))
-    account = check.account
-    keys = partial(key_policy_warnings, aws, environment, account=account)
+    keys = partial(key_policy_warnings, aws, environment)
     _look("the policy of the key", check, lambda: check.warnings.extend(keys()))
     alarms = partial(rollback_alarm_warnings, aws, environment)
     _look("the alarms that an update goes back on", check, lambda: check.warnings.extend(alarms()))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from semif.aws.arn import Arn
 from semif.aws.clients import Aws
 from semif.environment.environment import Environment
 
@@ -28,7 +27,7 @@ class _Need:
     purpose: str
 
 
-def key_policy_warnings(aws: Aws, environment: Environment, *, account: str) -> Iterator[str]:
+def key_policy_warnings(aws: Aws, environment: Environment) -> Iterator[str]:
     """A line for each need that the key's policy does not meet; none without `[encryption]`.
 
     Conditions are not worked out: a statement with some counts as if they held, and one that denies is not
@@ -39,7 +38,7 @@ def key_policy_warnings(aws: Aws, environment: Environment, *, account: str) -> 
     arn = environment.encryption.kms_key_arn
     policy = json.loads(aws.kms.get_key_policy(KeyId=arn, PolicyName="default")["Policy"])
     allowing = [entry for entry in _listed(policy.get("Statement")) if entry.get("Effect") == "Allow"]
-    for need in _needs(environment, region=aws.region, account=account, key_arn=arn):
+    for need in _needs(environment, region=aws.region, key_arn=arn):
         granted = [
             str(action)
             for entry in allowing
@@ -54,7 +53,7 @@ def key_policy_warnings(aws: Aws, environment: Environment, *, account: str) -> 
             )
 
 
-def _needs(environment: Environment, *, region: str, account: str, key_arn: str) -> Iterator[_Need]:
+def _needs(environment: Environment, *, region: str, key_arn: str) -> Iterator[_Need]:
     use = ("kms:Decrypt", "kms:GenerateDataKey*")
     logs = ("kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*")
     if environment.preset is not None:
@@ -63,9 +62,7 @@ def _needs(environment: Environment, *, region: str, account: str, key_arn: str)
     if environment.alarms is not None and environment.alarms.topic_arn is None:
         service = "cloudwatch.amazonaws.com"
         yield _Need("CloudWatch's alarms", service, "Service", use, "for the encrypted topic that they tell")
-    key = Arn.parse(key_arn)
-    owner = key.account if key is not None else account
-    partition = key_arn.split(":")[1]
+    _, partition, _, _, owner, _ = key_arn.split(":")
     # SageMaker and SNS use the key with the rights of the Model's role, which IAM alone gives it.
     role = ("kms:CreateGrant", "kms:Decrypt", "kms:GenerateDataKey")
     purpose = "so that SageMaker and SNS can use it with the roles that are made"

@@ -19,7 +19,7 @@ class EndpointBase(Construct):
     metrics: EndpointMetrics
     """All metrics of it by name."""
 
-    def _name(self, endpoint_name: str, *, asynchronous: bool) -> None:
+    def _set_name(self, endpoint_name: str, *, asynchronous: bool) -> None:
         self.endpoint_name = endpoint_name
         self.asynchronous = asynchronous
         self.metrics = EndpointMetrics(endpoint_name)
@@ -77,4 +77,4 @@ class ImportedEndpoint(EndpointBase):
         self, scope: Construct, construct_id: str, *, asynchronous: bool = False, endpoint_name: str
     ) -> None:
         super().__init__(scope, construct_id)
-        self._name(endpoint_name, asynchronous=asynchronous)
+        self._set_name(endpoint_name, asynchronous=asynchronous)

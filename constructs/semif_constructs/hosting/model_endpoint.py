@@ -87,7 +87,7 @@ class ModelEndpoint(EndpointBase):
             problems.append(f"initial_instance_count = {initial_instance_count}: a variant keeps at least 1")
         if problems:
             raise ProblemsError(self.node.path, problems)
-        self._name(
+        self._set_name(
             endpoint_name or Names.unique_resource_name(self, max_length=MAX_ENDPOINT_NAME, separator="-"),
             asynchronous=async_inference is not None,
         )

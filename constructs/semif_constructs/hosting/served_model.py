@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
@@ -72,7 +72,7 @@ class ServedModel(Construct):
         if repository is not None and image_digest is not None:
             uri, image_arn = repository.repository_uri_for_digest(image_digest), repository.repository_arn
         else:
-            uri, image_arn = str(image), str(image and repository_arn(self, image))
+            uri, image_arn = str(image), cast(str, repository_arn(self, cast(ImageRef, image)))
         self.role = role or self._execution_role()
         policies = [self._access_to_image(image_arn)]
         data: dict[str, Any] = {}

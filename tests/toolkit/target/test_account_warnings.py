@@ -88,7 +88,7 @@ def test_who_may_not_use_a_key_that_they_need_is_told(
         '[endpoint]\ninstance_type = "ml.c6i.large"\n[encryption]\n'
         f'kms_key_arn = "{key_of(account, *statements)}"\n'
     )
-    found = list(key_policy_warnings(account, environment, account=ACCOUNT))
+    found = list(key_policy_warnings(account, environment))
     who = [told.partition("does not let ")[2] for told in found]
     assert len(found) == len(lacking)
     assert all(named.startswith(wanted) for named, wanted in zip(who, lacking, strict=True)), who
@@ -100,5 +100,5 @@ def test_what_is_lacking_is_named(account: Aws, environment_of: Callable[..., En
         '[endpoint]\ninstance_type = "ml.c6i.large"\n[encryption]\n'
         f'kms_key_arn = "{key_of(account, IAM, {**LOGS, "Action": ["kms:Encrypt", "kms:De*"]})}"\n'
     )
-    (told,) = key_policy_warnings(account, environment, account=ACCOUNT)
+    (told,) = key_policy_warnings(account, environment)
     assert "(logs.us-east-1.amazonaws.com) use kms:ReEncrypt*, kms:GenerateDataKey*, for the log" in told
