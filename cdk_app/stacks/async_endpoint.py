@@ -53,6 +53,7 @@ class AsyncEndpointStack(EndpointStack):
             self,
             "BacklogScaling",
             backlog_per_instance=table.backlog_per_instance,
+            invocation_timeout_seconds=environment.async_.invocation_timeout_seconds,
             scale_in_cooldown_seconds=environment.scale_in_cooldown_seconds,
             scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
             variant_scaling=scaling,

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from aws_cdk import CfnOutput
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as cloudwatch_actions
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 from constructs import Construct
@@ -39,8 +41,8 @@ class EndpointStack(ModelStack):
             environment=environment,
             lock=lock,
         )
-        topics = self._topics(environment)
-        request_alarms = self._request_alarms(environment, topics)
+        told = self._told(environment)
+        request_alarms = self._request_alarms(environment, told)
         model = self.model
         if request_alarms is not None and environment.deployment is not None:
             request_alarms.grant_describe(model.role)
@@ -50,6 +52,7 @@ class EndpointStack(ModelStack):
             "Endpoint",
             async_inference=self.async_inference(environment),
             container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
+            creates_log_group=environment.preset is None,  # else the Artifacts stack has one
             deployment_config=self._deployment_config(environment, request_alarms),
             encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
@@ -66,7 +69,7 @@ class EndpointStack(ModelStack):
         self._scale(environment, endpoint)
         alarms = []
         if request_alarms is not None:
-            alarms = [*request_alarms.alarms, *self._capacity_alarms(environment, endpoint, topics).alarms]
+            alarms = [*request_alarms.alarms, *self._capacity_alarms(environment, endpoint, told).alarms]
         EndpointDashboard(
             self,
             "Dashboard",
@@ -79,12 +82,13 @@ class EndpointStack(ModelStack):
         CfnOutput(self, "EndpointName", value=endpoint.endpoint_name)
         CfnOutput(self, "EndpointArn", value=endpoint.endpoint_arn)
 
-    def _topics(self, environment: Environment) -> Sequence[sns.ITopic]:
-        """The topic that the alarms tell: the file's, or one of the stack's own."""
+    def _told(self, environment: Environment) -> Sequence[cloudwatch.IAlarmAction]:
+        """What the alarms tell: the file's topic, or one of the stack's own."""
         if environment.alarms is None:
             return []
         if environment.alarms.topic_arn is not None:
-            return [sns.Topic.from_topic_arn(self, "AlarmTopic", environment.alarms.topic_arn)]
+            given = sns.Topic.from_topic_arn(self, "AlarmTopic", environment.alarms.topic_arn)
+            return [cloudwatch_actions.SnsAction(given)]
         made = AlarmTopic(
             self,
             "AlarmTopic",
@@ -92,7 +96,7 @@ class EndpointStack(ModelStack):
             endpoint_name=environment.endpoint_name,
         )
         CfnOutput(self, "AlarmTopicArn", value=made.topic.topic_arn)
-        return [made.topic]
+        return [cloudwatch_actions.SnsAction(made.topic)]
 
     def async_inference(self, _environment: Environment, /) -> AsyncInference | None:
         """The queue of the endpoint; None: it has none."""
@@ -110,35 +114,42 @@ class EndpointStack(ModelStack):
             scale_out_cooldown_seconds=environment.scale_out_cooldown_seconds,
         )
 
-    def _request_alarms(self, environment: Environment, topics: Sequence[sns.ITopic]) -> RequestAlarms | None:
+    def _request_alarms(
+        self, environment: Environment, told: Sequence[cloudwatch.IAlarmAction]
+    ) -> RequestAlarms | None:
         table = environment.alarms
         if table is None:
             return None
         return RequestAlarms(
             self,
             "RequestAlarms",
+            alarm_actions=told,
             asynchronous=self.asynchronous,
             error_percent=table.error_percent,
             metrics=EndpointMetrics(environment.endpoint_name),
             min_allowed_token_mass=table.min_allowed_token_mass if environment.answers_with_letters else None,
             model_p95_seconds=table.model_p95_seconds,
+            ok_actions=told,
             overhead_seconds=table.overhead_seconds,
             refusal_percent=table.refusal_percent if environment.serving_kind.runs_adapter else None,
-            topics=topics,
         )
 
     def _capacity_alarms(
-        self, environment: Environment, endpoint: ModelEndpoint, topics: Sequence[sns.ITopic]
+        self,
+        environment: Environment,
+        endpoint: ModelEndpoint,
+        told: Sequence[cloudwatch.IAlarmAction],
     ) -> CapacityAlarms:
         return CapacityAlarms(
             self,
             "CapacityAlarms",
             adapter=environment.serving_kind.runs_adapter,
+            alarm_actions=told,
             backlog_age_seconds=self.backlog_age_seconds(environment),
             endpoint=endpoint,
             longest_start_seconds=environment.longest_start_seconds,
+            ok_actions=told,
             scales_to_zero=environment.min_instance_count == 0,
-            topics=topics,
         )
 
     def _deployment_config(
@@ -162,7 +173,6 @@ class EndpointStack(ModelStack):
         scaling = VariantScaling(
             self,
             "Scaling",
-            asynchronous=self.asynchronous,
             endpoint=endpoint,
             max_instance_count=table.max_instance_count,
             min_instance_count=table.min_instance_count,

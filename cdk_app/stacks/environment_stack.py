@@ -29,7 +29,7 @@ class EnvironmentStack(Stack):
             description=f"Semif {environment.name}: {description}",
             env=AwsEnvironment(account=account, region=region),
             stack_name=name,
-            tags={**environment.tags, "semif:environment": environment.name},
+            tags=environment.aws_tags,
         )
         if environment.permissions_boundary is not None:
             boundary = iam.ManagedPolicy.from_managed_policy_arn(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from aws_cdk import Annotations, CfnOutput
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
@@ -41,18 +42,23 @@ class ModelStack(EnvironmentStack):
         self.model = ServedModel(
             self,
             "Model",
-            encryption_key=self.encryption_key,
-            endpoint_name=environment.endpoint_name,
             environment=_variables(environment, in_s3),
             image=ImageRef.parse(lock.image_uri),
-            model_bucket_name=in_s3.bucket if in_s3 is not None else None,
+            model_bucket=self._bucket_of(in_s3),
             model_key=in_s3.key if in_s3 is not None else None,
             network_isolation=environment.endpoint.network_isolation,
             security_groups=self._security_groups(environment.network),
             subnets=self._subnets(environment.network),
-            transform_jobs=not environment.inference_mode.has_endpoint,
         )
         CfnOutput(self, "ModelName", value=self.model.model_name)
+
+    def _bucket_of(self, model: ArchivedModel | UnpackedModel | None) -> s3.IBucket | None:
+        """The bucket that the lock names, encrypted with the environment's key."""
+        if model is None:
+            return None
+        return s3.Bucket.from_bucket_attributes(
+            self, "ModelBucket", bucket_name=model.bucket, encryption_key=self.encryption_key
+        )
 
     def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
         """The subnets by their ids; nothing is looked up."""
@@ -66,30 +72,33 @@ class ModelStack(EnvironmentStack):
         return subnets
 
     def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:
-        """The groups by their ids, or one that lets nothing in, and HTTPS out: the archive comes from S3."""
+        """The groups by their ids, or one that lets nothing in, and HTTPS out to where the model is."""
         if network is None:
             return []
-        ids = network.security_group_ids or [self._own_security_group(network.vpc_id)]
+        ids = network.security_group_ids or [self._own_security_group(network)]
         return [
             ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
             for number, group_id in enumerate(ids, start=1)
         ]
 
-    def _own_security_group(self, vpc_id: str) -> str:
+    def _own_security_group(self, network: NetworkTable) -> str:
+        """Out goes HTTPS: to S3, or anywhere for a container that downloads its model from a hub."""
+        to_s3 = network.s3_prefix_list_id
         group = ec2.CfnSecurityGroup(
             self,
             "SecurityGroup",
             group_description="Semif endpoint: nothing in, HTTPS out",
             security_group_egress=[
                 ec2.CfnSecurityGroup.EgressProperty(
-                    cidr_ip="0.0.0.0/0",
-                    description="S3, for the model archive",
+                    cidr_ip="0.0.0.0/0" if to_s3 is None else None,
+                    description="the model, from a hub" if to_s3 is None else "S3, for the model archive",
+                    destination_prefix_list_id=to_s3,
                     from_port=443,
                     ip_protocol="tcp",
                     to_port=443,
                 )
             ],
-            vpc_id=vpc_id,
+            vpc_id=network.vpc_id,
         )
         return group.attr_group_id
 

@@ -5,7 +5,8 @@ To let requests wait in a queue, give the endpoint an `AsyncInference`.
 To ask whole files in transform jobs, let `BatchFiles` grant it to the model's role.
 To follow the load, bound the instances with `VariantScaling`, and of a queue add `BacklogScaling`.
 To update step by step and to go back on alarms, give the endpoint a `deployment_config`.
-To be told of trouble, let `RequestAlarms` and `CapacityAlarms` tell an `AlarmTopic`.
+To be told of trouble, let `RequestAlarms` and `CapacityAlarms` tell an `AlarmTopic`, or any alarm action.
+To ask and watch an endpoint that is there already, take `ModelEndpoint.from_endpoint_name`.
 To see how it does, make an `EndpointLog` and an `EndpointDashboard`, or take one of the `EndpointMetrics`.
 To build a model in the account, give a `ModelBuild` a `ModelBucket`.
 To build the adapter's image there, give an `ImageBuild` that bucket and an `AdapterRepository`.
@@ -20,6 +21,7 @@ from semif_constructs.builds.model_build import ModelBuild
 from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.batch_files import BatchFiles
+from semif_constructs.hosting.endpoint_base import EndpointBase
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel
 from semif_constructs.hosting.update_policy import deployment_config
@@ -38,6 +40,7 @@ __all__ = [
     "BacklogScaling",
     "BatchFiles",
     "CapacityAlarms",
+    "EndpointBase",
     "EndpointDashboard",
     "EndpointLog",
     "EndpointMetrics",

@@ -18,8 +18,10 @@ from semif.errors import SemifError
 if TYPE_CHECKING:
     from mypy_boto3_application_autoscaling import ApplicationAutoScalingClient
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_codebuild import CodeBuildClient
     from mypy_boto3_ecr import ECRClient
+    from mypy_boto3_kms import KMSClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sagemaker import SageMakerClient
@@ -117,6 +119,16 @@ class Aws:
     def cloudformation(self) -> "CloudFormationClient":
         """Stacks and their outputs."""
         return self.session.client("cloudformation", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def cloudwatch(self) -> "CloudWatchClient":
+        """The state of alarms."""
+        return self.session.client("cloudwatch", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def kms(self) -> "KMSClient":
+        """The policy of a customer's key."""
+        return self.session.client("kms", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
     def codebuild(self) -> "CodeBuildClient":

@@ -49,7 +49,7 @@ class EnvironmentFile(FileTable):
     log_retention_days: RetentionDays = 90
     """How long the lines of the containers are kept."""
     tags: Annotated[dict[TagKey, TagValue], Field(default_factory=dict, max_length=40)]
-    """Tags of both stacks and of all that they make."""
+    """Tags of both stacks and of all that they make, and of transform jobs."""
     model: ModelTable
     endpoint: EndpointTable
     network: NetworkTable | None = None
@@ -134,6 +134,11 @@ class EnvironmentFile(FileTable):
     def endpoint_name(self) -> str:
         """The endpoint's fixed name: models and images change behind it."""
         return f"semif-{self.name}"
+
+    @property
+    def aws_tags(self) -> dict[str, str]:
+        """Tags of all that is made for the environment: the file's, and its name."""
+        return {**self.tags, "semif:environment": self.name}
 
     @property
     def artifacts_stack(self) -> str:

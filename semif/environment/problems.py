@@ -51,6 +51,7 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     if kind is not None:
         yield from _tables_of_other_kinds(tables, kind)
     yield from _arn_problems(tables)
+    yield from _egress_problems(tables)
     yield from text_problems(table_in(tables, "text"))
     adapter = table_in(tables, "adapter")
     for key in FIXED_SETTINGS:
@@ -101,6 +102,26 @@ def _of_another_region(tables: RawTables, table: str, key: str, what: str) -> It
     arn = Arn.parse(text or "")
     if arn is not None and region and arn.region != region:
         yield f"{table}.{key}: {shown(text)} is not in {region}, {what} serves its own region only"
+
+
+def _egress_problems(tables: RawTables) -> Iterator[str]:
+    """Where the stack's own security group lets HTTPS out, which is to S3 and no further."""
+    if not isinstance(tables.get("network"), Mapping):
+        return
+    network, region = table_in(tables, "network"), typed_in(tables, "region", str) or "REGION"
+    key, given = "network.s3_prefix_list_id", "s3_prefix_list_id" in network
+    if network.get("security_group_ids"):
+        if given:
+            yield f"{key} is for a security group of the stack's own, and yours are named; remove it"
+    elif table_in(tables, "endpoint").get("network_isolation") is False:
+        if given:
+            yield f"{key} does not go with model.hf_repo: the container downloads from the hub; remove it"
+    elif not given:
+        yield (
+            f"{key} is missing: the stack's own security group lets HTTPS out to S3 alone; write the id that "
+            "`aws ec2 describe-managed-prefix-lists --filters "
+            f"Name=prefix-list-name,Values=com.amazonaws.{region}.s3` tells, or security_group_ids of yours"
+        )
 
 
 def _useless_keys(tables: RawTables, kind: ServingKind | None, mode: InferenceMode) -> Iterator[str]:

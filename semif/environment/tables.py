@@ -46,6 +46,9 @@ Region = Annotated[str, *_written_as("[a-z]{2,4}(-[a-z]+)+-[0-9]", "a region's n
 VpcId = Annotated[str, *_written_as("vpc-[0-9a-f]{8,17}", "a VPC's id, such as vpc-0123456789abcdef0")]
 SubnetId = Annotated[str, *_written_as("subnet-[0-9a-f]{8,17}", "an id such as subnet-0123456789abcdef0")]
 SecurityGroupId = Annotated[str, *_written_as("sg-[0-9a-f]{8,17}", "an id such as sg-0123456789abcdef0")]
+PrefixListId = Annotated[
+    str, *_written_as("pl-[0-9a-f]{8,17}", "the id of a prefix list, such as pl-0123456789abcdef0")
+]
 KeyArn = Annotated[
     str,
     *_written_as(
@@ -198,7 +201,9 @@ class NetworkTable(FileTable):
     subnet_ids: Annotated[list[SubnetId], Field(min_length=2, max_length=16), *EachOnce]
     """Two or more, in different availability zones, with a way to S3."""
     security_group_ids: Annotated[list[SecurityGroupId], Field(max_length=5), *EachOnce] = []
-    """Up to five; none: one that lets nothing in, and HTTPS out."""
+    """Up to five; none: one that lets nothing in, and HTTPS out to S3."""
+    s3_prefix_list_id: PrefixListId | None = None
+    """The region's prefix list of S3, to which the stack's own security group lets HTTPS out."""
 
 
 class EncryptionTable(FileTable):

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from semif.sagemaker.instances import InstanceType, instance_type
+
 
 def scaling_problems(
     *,
@@ -35,3 +37,23 @@ def scaling_problems(
         )
     if burstable := [name for name in instance_types if name.startswith(("ml.t2.", "ml.t3."))]:
         yield f"{', '.join(burstable)} cannot be scaled: SageMaker scales no burstable types, take another"
+
+
+def unlike_types_warnings(instance_types: Sequence[str]) -> Iterator[str]:
+    """That the types of a scaled pool do unlike work, though scaling has one target for all of them.
+
+    Application Auto Scaling counts instances, and so many requests for each; which type each of them is it
+    does not see. An L40S (g6e) has 2.9 times the memory bandwidth of an L4 (g6), 864 to 300 GB/s, and 2.9
+    times the arithmetic, 366 to 125 TFLOPS in FP16 (NVIDIA's figures, read 2026-11-30). CPU types count as
+    alike where they have as many cores: their generations differ by tenths.
+    """
+    if len({_work_class(instance_type(name)) for name in instance_types}) > 1:
+        yield (
+            f"one target for {', '.join(instance_types)}, which do unlike work (of GPUs, a g6e about three "
+            "times that of a g6); choose what the slowest keeps up with, or keep to types of one size and GPU"
+        )
+
+
+def _work_class(known: InstanceType) -> tuple[str, int]:
+    """What types of about the same speed have in common."""
+    return (known.family, known.gpus) if known.gpus else ("", known.vcpus)

@@ -15,6 +15,9 @@ Strategy = Literal["all-at-once", "canary", "linear", "rolling"]
 
 ALARM_SECONDS = 300
 """The alarms on requests look at this long: a shorter wait would end before a bad change could be seen."""
+ROLLBACK_ALARMS = ("allowed-token-mass", "container-errors", "model-latency", "platform-errors", "refusals")
+"""The alarms that an update goes back on, by the ends of their names, which begin with the endpoint's: those
+that a new model, image or placement can trip. An endpoint has those that go with its kind and mode."""
 MAX_WAIT_SECONDS = 3600
 MIN_EXECUTION_SECONDS, MAX_EXECUTION_SECONDS = 600, 28_800
 """Bounds of SageMaker's `WaitIntervalInSeconds` and `MaximumExecutionTimeoutInSeconds` (API reference,

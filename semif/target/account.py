@@ -6,6 +6,7 @@ is a warning and no problem: a deployment may well be allowed what its check is 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -14,8 +15,10 @@ from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.images.regional_images import reaches_public_registry
 from semif.target.endpoint_state import find_endpoint
+from semif.target.key_policy import key_policy_warnings
 from semif.target.published_image import published_image_problem
 from semif.target.quotas import check_quotas
+from semif.target.rollback_alarms import rollback_alarm_warnings
 
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 """Where `cdk bootstrap` leaves its version; `hnb659fds` is the CDK's default qualifier."""
@@ -24,6 +27,8 @@ BOOTSTRAP_VERSION = 6
 
 _PERMISSIONS = {
     "BatchGetImage": "ecr:BatchGetImage",
+    "DescribeAlarms": "cloudwatch:DescribeAlarms",
+    "GetKeyPolicy": "kms:GetKeyPolicy",
     "GetParameter": "ssm:GetParameter",
     "ListServiceQuotas": "servicequotas:ListServiceQuotas",
     "ListAWSDefaultServiceQuotas": "servicequotas:ListAWSDefaultServiceQuotas",
@@ -71,6 +76,10 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
     _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, check))
     _look("the quotas of the instance types", check, lambda: _check_quotas(aws, environment, check))
     _look("the published image", check, lambda: _check_published_image(aws, environment, check))
+    keys = partial(key_policy_warnings, aws, environment)
+    _look("the policy of the key", check, lambda: check.warnings.extend(keys()))
+    alarms = partial(rollback_alarm_warnings, aws, environment)
+    _look("the alarms that an update goes back on", check, lambda: check.warnings.extend(alarms()))
     return check
 
 

@@ -29,6 +29,7 @@ subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 security_group_ids = ["sg-0123456789abcdef0"]
 """,
     "vpc": """[network]
+s3_prefix_list_id = "pl-6ea54007"
 vpc_id = "vpc-0123456789abcdef0"
 subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 """,

@@ -119,6 +119,8 @@ def test_it_scales_by_its_queue_down_to_nothing(matrix: dict[str, Templates]) ->
         "AWS::CloudWatch::Alarm",
         {"AlarmName": "semif-async-cpu-no-healthy-instance", "MetricName": "HasBacklogWithoutCapacity"},
     )
+    idle = {"AlarmName": "semif-async-cpu-idle", "DatapointsToAlarm": 15, "EvaluationPeriods": 15}
+    template.has_resource_properties("AWS::CloudWatch::Alarm", idle)
     template.has_resource_properties(
         "AWS::CloudWatch::Alarm", {"AlarmName": "semif-async-cpu-backlog-age", "Threshold": 900}
     )

@@ -8,6 +8,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match, Template
 
 from semif.environment.environment import Environment, environment_names, load_environment
@@ -164,9 +165,8 @@ def served_model(
     return ServedModel(
         stack,
         "Model",
-        endpoint_name="semif-test",
         image=ImageRef.parse(f"{repository}@sha256:{HASH}"),
-        model_bucket_name="bucket",
+        model_bucket=s3.Bucket.from_bucket_name(stack, "Bucket", "bucket"),
         model_key="models/x/model.tar.gz",
         environment=Settings.from_env({}).to_env(),
         subnets=subnets,
@@ -276,7 +276,7 @@ def test_a_caller_is_let_in_and_metrics_are_of_this_variant(stack: Stack, model:
         statement
         for policy in template.find_resources("AWS::IAM::Policy").values()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
-        if statement["Action"] == "sagemaker:InvokeEndpoint"
+        if statement["Action"] == ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
     ]
     assert str(statement["Resource"]).count(":endpoint/semif-test") == 1
     for metric, name in (

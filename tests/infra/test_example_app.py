@@ -44,7 +44,18 @@ def test_ten_lines_make_an_endpoint_that_an_application_may_ask(stacks: dict[str
     template.has_resource_properties(
         "AWS::IAM::Policy",
         {
-            "PolicyDocument": {"Statement": [Match.object_like({"Action": "sagemaker:InvokeEndpoint"})]},
+            "PolicyDocument": {
+                "Statement": [
+                    Match.object_like(
+                        {
+                            "Action": [
+                                "sagemaker:InvokeEndpoint",
+                                "sagemaker:InvokeEndpointWithResponseStream",
+                            ]
+                        }
+                    )
+                ]
+            },
             "Roles": ["application"],
         },
     )
@@ -88,7 +99,9 @@ def test_the_imported_role_gets_what_the_model_needs(stacks: dict[str, Template]
     }
     assert {"s3:GetObject", "kms:Decrypt", "ecr:BatchGetImage", "ec2:CreateNetworkInterface"} <= actions
     (model,) = stacks["Imported"].find_resources("AWS::SageMaker::Model").values()
-    assert len(model["DependsOn"]) == len(hosting) == 3, "SageMaker checks the role when it makes the Model"
+    assert len(model["DependsOn"]) == 3, "SageMaker checks the role when it makes the Model"
+    (config,) = stacks["Imported"].find_resources("AWS::SageMaker::EndpointConfig").values()
+    assert len(config["DependsOn"]) == len(hosting) - 3 == 1, "instances write their log from the start"
 
 
 def test_builds_use_the_imported_bucket_repository_and_key(stacks: dict[str, Template]) -> None:
@@ -98,7 +111,7 @@ def test_builds_use_the_imported_bucket_repository_and_key(stacks: dict[str, Tem
         assert project["Properties"]["Source"]["Location"].startswith("our-models/sources/")
     keyed = [entry for entry in statements(stacks["Imported"]) if entry["Resource"] == KEY]
     allowed = {action for entry in keyed for action in _listed(entry["Action"])}
-    assert allowed == {"kms:Decrypt", "kms:GenerateDataKey"}
+    assert allowed == {"kms:CreateGrant", "kms:Decrypt", "kms:GenerateDataKey"}
     pushes = [entry for entry in statements(stacks["Imported"]) if "ecr:PutImage" in _listed(entry["Action"])]
     assert len(pushes) == 1
     assert ":repository/adapter" in str(pushes[0]["Resource"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
+from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Template
 from click.testing import CliRunner
 
@@ -60,6 +61,26 @@ def test_the_container_downloads_one_commits_file_and_has_a_network(
     for kind in ("AWS::ECR::Repository", "AWS::CodeBuild::Project", "AWS::S3::Bucket"):
         template.resource_count_is(kind, 0)
     assert "s3:" not in str(templates["Endpoint"])
+    assert "logs:CreateLogGroup" in str(templates["Endpoint"]), "no Artifacts stack holds the group"
+
+
+NETWORK = """[network]
+vpc_id = "vpc-0123456789abcdef0"
+subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+"""
+
+
+def test_in_a_vpc_it_reaches_the_hub(
+    synth: Synth, environment_of: EnvironmentOf, example_lock: ExampleLock
+) -> None:
+    text = FILE.format(kind="text", model=HUB, endpoint=OPEN) + NETWORK
+    environment = environment_of(text, name="hub")
+    template = Template.from_json(synth(environment, example_lock(environment))["Endpoint"])
+    (group,) = template.find_resources("AWS::EC2::SecurityGroup").values()
+    (egress,) = group["Properties"]["SecurityGroupEgress"]
+    assert (egress["CidrIp"], egress["FromPort"], egress["ToPort"]) == ("0.0.0.0/0", 443, 443)
+    with pytest.raises(ProblemsError, match=r"s3_prefix_list_id does not go with model\.hf_repo"):
+        environment_of(text + 's3_prefix_list_id = "pl-6ea54007"')
 
 
 @pytest.mark.parametrize(
@@ -130,16 +151,19 @@ def test_what_makes_no_sense_for_it_is_told(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"model_bucket_name": "b", "model_key": "k", "network_isolation": False}]
+    "given",
+    [{}, {"model_key": "k"}, {"bucket": "models"}, {"bucket": "models", "model_key": "k", "isolated": False}],
 )
 def test_the_construct_takes_data_or_a_network(stack: Stack, given: dict[str, Any]) -> None:
+    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", given["bucket"]) if "bucket" in given else None
     image = ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{'b' * 64}")
     with pytest.raises(SemifError, match="a container has either model data"):
         ServedModel(
             stack,
             "Model",
-            endpoint_name="semif-test",
             environment={},
             image=image,
-            **given,
+            model_bucket=bucket,
+            model_key=given.get("model_key"),
+            network_isolation=given.get("isolated", True),
         )

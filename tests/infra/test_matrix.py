@@ -77,6 +77,8 @@ def test_the_container_is_isolated_and_placed_where_the_file_says(
     assert "SecurityGroupIngress" not in group
     (egress,) = group["SecurityGroupEgress"]
     assert (egress["IpProtocol"], egress["FromPort"], egress["ToPort"]) == ("tcp", 443, 443)
+    assert egress["DestinationPrefixListId"] == "pl-6ea54007"
+    assert "CidrIp" not in egress
 
 
 @every_case

@@ -115,6 +115,32 @@ def test_the_endpoint_reads_its_one_archive_and_writes_its_one_log(templates: di
     assert pulls == {"arn:aws:ecr:eu-central-1:111122223333:repository/semif-dev-example"}
 
 
+@pytest.mark.parametrize("name", [*CASES, *BATCH])
+def test_a_log_group_is_made_only_where_there_is_none_of_ours(
+    matrix: dict[str, Templates], name: str
+) -> None:
+    (writes,) = [
+        statement
+        for statement in statements(matrix[name]["Endpoint"])
+        if "logs:PutLogEvents" in statement["Action"]
+    ]
+    assert ("logs:CreateLogGroup" in writes["Action"]) == (name in BATCH)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_key_is_granted_to_volumes_where_they_have_it(matrix: dict[str, Templates], name: str) -> None:
+    template = matrix[name]["Endpoint"]
+    (config,) = [
+        item["Properties"]
+        for item in template["Resources"].values()
+        if item["Type"] == "AWS::SageMaker::EndpointConfig"
+    ]
+    grants = [statement for statement in statements(template) if statement["Action"] == "kms:CreateGrant"]
+    assert [grant["Resource"] for grant in grants] == ([config["KmsKeyId"]] if "KmsKeyId" in config else [])
+    for grant in grants:
+        assert grant["Condition"] == {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+
+
 def test_text_pulls_the_published_container_and_no_other(templates: dict[str, Templates]) -> None:
     pulls = {
         flat(resource)

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from aws_cdk import Stack
-from aws_cdk.assertions import Match, Template
+from aws_cdk import aws_s3 as s3
+from aws_cdk.assertions import Annotations, Match, Template
 
 from semif.errors import ProblemsError
 from semif.images.image_ref import ImageRef
+from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel
@@ -19,22 +21,31 @@ TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::Applicatio
 ALARM, ENDPOINT = "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint"
 
 
-def endpoint_of(stack: Stack, instance_type: str = "ml.c7i.large") -> ModelEndpoint:
+def endpoint_of(
+    stack: Stack,
+    instance_type: str = "ml.c7i.large",
+    *,
+    asynchronous: bool = False,
+    pool: list[str] | None = None,
+) -> ModelEndpoint:
     model = ServedModel(
         stack,
         "Model",
-        endpoint_name="semif-test",
         environment={},
         image=ImageRef.parse(f"111122223333.dkr.ecr.eu-central-1.amazonaws.com/x@sha256:{'b' * 64}"),
-        model_bucket_name="bucket",
+        model_bucket=s3.Bucket.from_bucket_name(stack, "Bucket", "bucket"),
         model_key="models/x/model.tar.gz",
     )
     return ModelEndpoint(
         stack,
         "Endpoint",
+        async_inference=AsyncInference(stack, "Async", concurrent_invocations_per_instance=4)
+        if asynchronous
+        else None,
         container_startup_health_check_timeout_seconds=600,
         endpoint_name="semif-test",
-        instance_type=instance_type,
+        instance_pool=pool,
+        instance_type=None if pool else instance_type,
         model=model,
         model_data_download_timeout_seconds=600,
     )
@@ -83,12 +94,12 @@ def test_an_update_keeps_the_instances_that_scaling_came_to(templates: dict[str,
     still.resource_count_is(TARGET, 0)
 
 
-def test_a_queue_is_followed_down_to_no_instance(stack: Stack) -> None:
+@pytest.mark.parametrize(("timeout", "idle_minutes"), [(60, 12), (900, 15), (3600, 60)])
+def test_a_queue_is_followed_down_to_no_instance(stack: Stack, timeout: int, idle_minutes: int) -> None:
     scaling = VariantScaling(
         stack,
         "Scaling",
-        asynchronous=True,
-        endpoint=endpoint_of(stack),
+        endpoint=endpoint_of(stack, asynchronous=True),
         max_instance_count=4,
         min_instance_count=0,
     )
@@ -96,6 +107,7 @@ def test_a_queue_is_followed_down_to_no_instance(stack: Stack) -> None:
         stack,
         "Backlog",
         backlog_per_instance=10,
+        invocation_timeout_seconds=timeout,
         scale_in_cooldown_seconds=700,
         scale_out_cooldown_seconds=300,
         variant_scaling=scaling,
@@ -132,7 +144,9 @@ def test_a_queue_is_followed_down_to_no_instance(stack: Stack) -> None:
         "ExactCapacity",
         [{"MetricIntervalUpperBound": 0, "ScalingAdjustment": 0}],
     )
-    assert alarms["semif-test-idle"]["EvaluationPeriods"] == 12
+    assert alarms["semif-test-idle"]["EvaluationPeriods"] == idle_minutes, (
+        "neither before the cooldown nor while a request may be at work"
+    )
     one_less = str(alarms["semif-test-scale-in"]["Metrics"])
     assert "IF(per_instance < 5 AND backlog > per_instance, 1, 0)" in one_less
     first = policies["semif-test-ScaleFromZero"][1]
@@ -177,6 +191,18 @@ def test_no_instance_is_wrong_only_while_requests_wait(stack: Stack) -> None:
             "Threshold": 900,
         },
     )
+
+
+@pytest.mark.parametrize(("second", "unlike"), [("ml.c7i.2xlarge", True), ("ml.c6i.large", False)])
+def test_a_pool_of_unlike_types_is_warned_of(stack: Stack, second: str, unlike: bool) -> None:
+    endpoint = endpoint_of(stack, pool=["ml.c7i.large", second])
+    VariantScaling(stack, "Scaling", endpoint=endpoint, max_instance_count=2, min_instance_count=1)
+    warnings = Annotations.from_stack(stack)
+    if unlike:
+        told = "one target for ml.c7i.large, ml.c7i.2xlarge, which do unlike work"
+        warnings.has_warning("/Test/Scaling", Match.string_like_regexp(told))
+    else:
+        warnings.has_no_warning("/Test/Scaling", Match.any_value())
 
 
 @pytest.mark.parametrize(

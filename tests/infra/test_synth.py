@@ -177,7 +177,9 @@ def with_model(lock: Lock) -> Lock:
 
 MODEL, CONFIG, POLICY = "AWS::SageMaker::Model", "AWS::SageMaker::EndpointConfig", "AWS::IAM::Policy"
 NETWORK = NetworkTable(
-    vpc_id="vpc-0123456789abcdef0", subnet_ids=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+    s3_prefix_list_id="pl-6ea54007",
+    vpc_id="vpc-0123456789abcdef0",
+    subnet_ids=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"],
 )
 
 

@@ -32,6 +32,7 @@ class AdapterRepository(Construct):
         """
         super().__init__(scope, construct_id)
         self.repository = repository or self._make(encryption_key, removal_policy)
+        self.node.default_child = self.repository.node.default_child
 
     def _make(self, encryption_key: kms.IKey | None, removal_policy: RemovalPolicy) -> ecr.IRepository:
         return ecr.Repository(

@@ -109,6 +109,7 @@ class BuildProject(Construct):
             timeout_in_minutes=timeout_minutes,
         )
         self.project.node.add_dependency(self.role)
+        self.node.default_child = self.project
         acknowledge(
             self.project,
             "AwsSolutions-CB4",

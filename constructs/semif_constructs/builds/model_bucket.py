@@ -40,6 +40,7 @@ class ModelBucket(Construct):
         """
         super().__init__(scope, construct_id)
         self.bucket = bucket or self._make(encryption_key, removal_policy)
+        self.node.default_child = self.bucket.node.default_child
 
     def _make(self, encryption_key: kms.IKey | None, removal_policy: RemovalPolicy) -> s3.IBucket:
         encrypted = encryption_key is not None

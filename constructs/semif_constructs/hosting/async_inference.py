@@ -51,6 +51,7 @@ class AsyncInference(Construct):
             expiry_days=expiry_days,
             removal_policy=removal_policy,
         )
+        self.node.default_child = self.bucket.node.default_child
         self.success_topic = success_topic or self._topic("SuccessTopic")
         self.error_topic = error_topic or self._topic("ErrorTopic")
 

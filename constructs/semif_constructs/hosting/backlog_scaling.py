@@ -5,6 +5,7 @@ asynchronous endpoint", SageMaker developer guide), and the last instance must n
 """
 
 import math
+from typing import cast
 
 from aws_cdk import aws_applicationautoscaling as scaling
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -15,14 +16,15 @@ from semif_constructs.signals.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
 from semif_constructs.signals.endpoint_metrics import MINUTE, figure
 
 _Step = scaling.CfnScalingPolicy.StepAdjustmentProperty
+_LEAST_IDLE_MINUTES = 5
 
 
 class BacklogScaling(Construct):
     """Steps on the backlog for each instance, which counts requests at work and in the queue.
 
     Over the target: as many instances again, or four times as many where it is over the target three times.
-    Under half of it: one less, but never the last. Empty for as long as the scale-in cooldown: the minimum.
-    With no instance, the first request starts one.
+    Under half of it: one less, but never the last. Empty for as long as the scale-in cooldown and longer than
+    any request may work: the minimum. With no instance, the first request starts one.
     """
 
     def __init__(
@@ -31,11 +33,17 @@ class BacklogScaling(Construct):
         construct_id: str,
         *,
         backlog_per_instance: float,
+        invocation_timeout_seconds: int,
         scale_in_cooldown_seconds: int,
         scale_out_cooldown_seconds: int,
         variant_scaling: VariantScaling,
     ) -> None:
-        """Add the policies to `variant_scaling`, and the alarms that set them off."""
+        """Add the policies to `variant_scaling`, and the alarms that set them off.
+
+        `invocation_timeout_seconds` is the longest that a request may work in a container. Nowhere does
+        SageMaker say that an instance ends its work before it goes, and its count of the backlog is an
+        approximate one: so a queue is only empty when it has been for that long.
+        """
         super().__init__(scope, construct_id)
         self._scaling = variant_scaling
         metrics = variant_scaling.metrics
@@ -77,7 +85,7 @@ class BacklogScaling(Construct):
             backlog,
             below=True,
             threshold=1,
-            periods=max(5, math.ceil(scale_in_cooldown_seconds / 60)),
+            periods=_idle_minutes(scale_in_cooldown_seconds, invocation_timeout_seconds),
             adjustment="ExactCapacity",
             cooldown=scale_in_cooldown_seconds,
             steps=[
@@ -118,10 +126,9 @@ class BacklogScaling(Construct):
                 step_adjustments=steps,
             ),
         )
-        endpoint_alarm(
+        alarm = endpoint_alarm(
             self,
             name,
-            actions=[policy.ref],
             comparison=BELOW if below else ABOVE,
             datapoints=periods,
             description="sets the number of instances, and is no trouble",
@@ -130,3 +137,11 @@ class BacklogScaling(Construct):
             periods=periods,
             threshold=threshold,
         )
+        # The CDK's action for a scaling policy wants a policy of its own making.
+        cast(cloudwatch.CfnAlarm, alarm.node.default_child).alarm_actions = [policy.ref]
+
+
+def _idle_minutes(scale_in_cooldown_seconds: int, invocation_timeout_seconds: int) -> int:
+    return max(
+        _LEAST_IDLE_MINUTES, math.ceil(max(scale_in_cooldown_seconds, invocation_timeout_seconds) / 60)
+    )

@@ -6,8 +6,11 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from semif.sagemaker.bucket_folders import ANSWERS, LINES
+from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP
 from semif_constructs.hosting.expiring_bucket import ExpiringBucket
+from semif_constructs.iam.container_log import allow_container_log
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
+from semif_constructs.iam.volume_key import volume_key_statement
 
 
 class BatchFiles(Construct):
@@ -30,12 +33,13 @@ class BatchFiles(Construct):
             encryption_key=encryption_key,
             removal_policy=removal_policy,
         )
+        self.node.default_child = self.bucket.node.default_child
 
     def grant_transform(self, role: iam.IRole) -> iam.Policy:
-        """Let a Model's role read lines and write answers.
+        """Let a Model's role read lines, write answers, and write the log that all transform jobs share.
 
-        The actions are those of "CreateTransformJob API: Execution Role Permissions" in SageMaker's developer
-        guide, as far as they concern these places.
+        Returns the policy, for a Model to wait for. The actions are those of "CreateTransformJob API:
+        Execution Role Permissions" in SageMaker's developer guide, as far as they concern these places.
         """
         bucket = self.bucket
         lines, answers = bucket.arn_for_objects(f"{LINES}/*"), bucket.arn_for_objects(f"{ANSWERS}/*")
@@ -54,6 +58,12 @@ class BatchFiles(Construct):
                 *self._use_of_key(),
             ],
         )
+        allow_container_log(
+            policy,
+            creates_log_group=True,
+            log_group=TRANSFORM_LOG_GROUP,
+            namespace=TRANSFORM_LOG_GROUP,
+        )
         for place in (lines, answers):
             acknowledge_wildcard(policy, place, "jobs and their files get names of their own")
         return policy
@@ -62,12 +72,9 @@ class BatchFiles(Construct):
         """For the objects, and by a grant for the volumes of the instances."""
         if self._encryption_key is None:
             return []
-        key_arn = self._encryption_key.key_arn
         return [
-            iam.PolicyStatement(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[key_arn]),
             iam.PolicyStatement(
-                actions=["kms:CreateGrant"],
-                conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}},
-                resources=[key_arn],
+                actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[self._encryption_key.key_arn]
             ),
+            volume_key_statement(self._encryption_key),
         ]

@@ -3,21 +3,27 @@
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from aws_cdk import Annotations, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import Annotations, Names
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from semif.errors import ProblemsError
+from semif.sagemaker.log_groups import ENDPOINT_LOGS, log_group
 from semif.sagemaker.placement import placement_problems, takes_volume, volume_problems, volume_warnings
 from semif_constructs.hosting.async_inference import AsyncInference
+from semif_constructs.hosting.endpoint_base import EndpointBase, ImportedEndpoint
 from semif_constructs.hosting.served_model import ServedModel
-from semif_constructs.signals.endpoint_metrics import VARIANT_NAME, EndpointMetrics
+from semif_constructs.iam.container_log import allow_container_log
+from semif_constructs.iam.volume_key import volume_key_statement
+from semif_constructs.signals.endpoint_metrics import VARIANT_NAME
+
+MAX_ENDPOINT_NAME = 63
+"""SageMaker's API reference, EndpointName of CreateEndpoint (read 2026-11-30)."""
 
 
-class ModelEndpoint(Construct):
+class ModelEndpoint(EndpointBase):
     """An endpoint with one production variant, on one instance type or on an ordered pool of up to five.
 
     The endpoint keeps its name; its configuration has none, because SageMaker cannot change one: another
@@ -31,9 +37,10 @@ class ModelEndpoint(Construct):
         *,
         async_inference: AsyncInference | None = None,
         container_startup_health_check_timeout_seconds: int,
+        creates_log_group: bool = True,
         deployment_config: sagemaker.CfnEndpoint.DeploymentConfigProperty | None = None,
         encryption_key: kms.IKey | None = None,
-        endpoint_name: str,
+        endpoint_name: str | None = None,
         inference_ami_version: str | None = None,
         initial_instance_count: int = 1,
         instance_pool: Sequence[str] | None = None,
@@ -44,10 +51,11 @@ class ModelEndpoint(Construct):
         retain_instance_count: bool = False,
         volume_size_gb: int | None = None,
     ) -> None:
-        """Host `model`.
+        """Host `model`, under `endpoint_name` or one that is made of the construct's path and stays.
 
-        With `async_inference` the endpoint is asynchronous: it answers by a queue alone, and the model's role
-        gets what that needs.
+        The model's role may write the endpoint's log; where an `EndpointLog` holds its group, say False to
+        `creates_log_group`, and the role cannot make one. With `async_inference` the endpoint is
+        asynchronous: it answers by a queue alone, and the model's role gets what that needs.
 
         Exactly one of `instance_type` and `instance_pool` (in order of preference). Both timeouts of the
         start take 60 to 3600 seconds, `provision_timeout_seconds` of a pool 300 to 3600.
@@ -79,20 +87,22 @@ class ModelEndpoint(Construct):
             problems.append(f"initial_instance_count = {initial_instance_count}: a variant keeps at least 1")
         if problems:
             raise ProblemsError(self.node.path, problems)
-        self._asynchronous = async_inference is not None
-        self.endpoint_name = endpoint_name
+        self._set_name(
+            endpoint_name or Names.unique_resource_name(self, max_length=MAX_ENDPOINT_NAME, separator="-"),
+            asynchronous=async_inference is not None,
+        )
         self.initial_instance_count = initial_instance_count
         self.instance_types = types = tuple(instance_pool or [cast(str, instance_type)])
-        self.metrics = EndpointMetrics(endpoint_name)
         encrypted = encryption_key is not None
         for warning in volume_warnings(types, volume_size_gb=volume_size_gb, encrypted=encrypted):
             Annotations.of(self).add_warning_v2("semif:instancesWithDisks", warning)
         with_volume = takes_volume(types)
+        volume_key = encryption_key if with_volume else None
         self.config = sagemaker.CfnEndpointConfig(
             self,
             "Config",
             async_inference_config=async_inference.config if async_inference is not None else None,
-            kms_key_id=encryption_key.key_arn if encryption_key is not None and with_volume else None,
+            kms_key_id=volume_key.key_arn if volume_key is not None else None,
             production_variants=[
                 sagemaker.CfnEndpointConfig.ProductionVariantProperty(
                     container_startup_health_check_timeout_in_seconds=container_startup_health_check_timeout_seconds,
@@ -103,12 +113,15 @@ class ModelEndpoint(Construct):
                     instance_type=instance_type,
                     model_data_download_timeout_in_seconds=model_data_download_timeout_seconds,
                     model_name=model.model_name,
-                    routing_config=None if self._asynchronous else _least_busy(),
+                    routing_config=None if self.asynchronous else _least_busy(),
                     variant_instance_provision_timeout_in_seconds=provision_timeout_seconds,
                     variant_name=VARIANT_NAME,
                     volume_size_in_gb=volume_size_gb if with_volume else None,
                 )
             ],
+        )
+        self.config.node.add_dependency(
+            self._serving_policy(model.role, volume_key, creates_log_group=creates_log_group)
         )
         if async_inference is not None:
             self.config.node.add_dependency(async_inference.grant_serve(model.role))
@@ -117,43 +130,34 @@ class ModelEndpoint(Construct):
             "Endpoint",
             deployment_config=deployment_config,
             endpoint_config_name=self.config.attr_endpoint_config_name,
-            endpoint_name=endpoint_name,
+            endpoint_name=self.endpoint_name,
             retain_all_variant_properties=retain_instance_count or None,
         )
+        self.node.default_child = self.endpoint
 
-    @property
-    def endpoint_arn(self) -> str:
-        """The endpoint's ARN."""
-        return Stack.of(self).format_arn(
-            service="sagemaker", resource="endpoint", resource_name=self.endpoint_name
+    @staticmethod
+    def from_endpoint_name(
+        scope: Construct, construct_id: str, endpoint_name: str, *, asynchronous: bool = False
+    ) -> EndpointBase:
+        """An endpoint that is there already, in the account and region of `scope`'s stack.
+
+        `asynchronous` says that it answers by a queue.
+        """
+        return ImportedEndpoint(scope, construct_id, asynchronous=asynchronous, endpoint_name=endpoint_name)
+
+    def _serving_policy(
+        self, role: iam.IRole, volume_key: kms.IKey | None, *, creates_log_group: bool
+    ) -> iam.Policy:
+        """What the Model's role needs for this endpoint: its log, and the key of its volumes."""
+        statements = [] if volume_key is None else [volume_key_statement(volume_key)]
+        policy = iam.Policy(self, "Serving", roles=[role], statements=statements)
+        allow_container_log(
+            policy,
+            creates_log_group=creates_log_group,
+            log_group=log_group(self.endpoint_name),
+            namespace=ENDPOINT_LOGS,
         )
-
-    def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let `grantee` ask this endpoint."""
-        action = "sagemaker:InvokeEndpointAsync" if self._asynchronous else "sagemaker:InvokeEndpoint"
-        return iam.Grant.add_to_principal(
-            grantee=grantee, actions=[action], resource_arns=[self.endpoint_arn]
-        )
-
-    def metric(self, metric_name: str, *, statistic: str) -> cloudwatch.Metric:
-        """A metric that SageMaker publishes for the variant, over five minutes; `metrics` has others."""
-        return self.metrics.variant(metric_name, statistic=statistic)
-
-    def metric_invocations(self) -> cloudwatch.Metric:
-        """How many requests were sent to the container."""
-        return self.metric("Invocations", statistic="Sum")
-
-    def metric_client_errors(self) -> cloudwatch.Metric:
-        """How many answers had a 4xx status."""
-        return self.metric("Invocation4XXErrors", statistic="Sum")
-
-    def metric_server_errors(self) -> cloudwatch.Metric:
-        """How many answers had a 5xx status, refusals under overload (503) included."""
-        return self.metric("Invocation5XXErrors", statistic="Sum")
-
-    def metric_model_latency(self, *, statistic: str = "p95") -> cloudwatch.Metric:
-        """How long the container took for an answer, in microseconds."""
-        return self.metric("ModelLatency", statistic=statistic)
+        return policy
 
 
 def _least_busy() -> sagemaker.CfnEndpointConfig.RoutingConfigProperty:

@@ -1,21 +1,25 @@
 """A SageMaker Model: an image, a model archive and variables, and the role that the container runs with."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
-from aws_cdk import Stack
+from aws_cdk import Stack, Token
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from semif.errors import SemifError
+from semif.errors import ProblemsError
 from semif.images.image_ref import ImageRef
-from semif.sagemaker.log_groups import ENDPOINT_LOGS, TRANSFORM_LOG_GROUP, log_group
 from semif_constructs.iam.image_access import PULL_ACTIONS, repository_arn
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class ServedModel(Construct):
@@ -23,7 +27,8 @@ class ServedModel(Construct):
 
     Its container has no network: all it needs is in the image and the model data. In a VPC too: there
     SageMaker alone fetches the data through the subnets. A container that downloads its model itself gets
-    a network instead of data.
+    a network instead of data. Who uses the Model gives its role the rest: `ModelEndpoint` and `BatchFiles`
+    let it write their log.
     """
 
     def __init__(
@@ -31,55 +36,49 @@ class ServedModel(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        encryption_key: kms.IKey | None = None,
-        endpoint_name: str,
         environment: Mapping[str, str],
-        image: ImageRef,
-        model_bucket_name: str | None = None,
+        image: ImageRef | None = None,
+        image_digest: str | None = None,
+        model_bucket: s3.IBucket | None = None,
         model_key: str | None = None,
         network_isolation: bool = True,
+        repository: ecr.IRepository | None = None,
         role: iam.IRole | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         subnets: Sequence[ec2.ISubnet] = (),
-        transform_jobs: bool = False,
     ) -> None:
         """Make the Model, and its role where there is none.
 
-        `model_key` is the archive's key in the bucket, or the prefix of the uncompressed files, which ends in
-        a slash; `encryption_key` is what the bucket encrypts them with. Without bucket and key,
-        `network_isolation` must be False: the container downloads its model.
-        `endpoint_name` is the one endpoint that will use the Model: the role may write that endpoint's log.
-        With `transform_jobs` it may write theirs instead, which all of an account share.
+        The container's image is `image`, or in `repository` the one of `image_digest` (`sha256:` and 64
+        hexadecimal digits). `model_key` is the archive's key in `model_bucket`, or the prefix of the
+        uncompressed files, which ends in a slash; the role may use the bucket's encryption key where that is
+        known. Without bucket and key, `network_isolation` must be False: the container downloads its model.
         `environment` holds the container's variables. `role` can be assumed by SageMaker and is given what
         the Model needs. `subnets` (two or more, in different availability zones, with a way to S3) and
         `security_groups` place the network interfaces; without them SageMaker's own network is used.
 
-        Raises SemifError if SageMaker could not pull `image`, or only one of the two places is given.
+        Raises ProblemsError with everything that is wrong with the arguments.
         """
         super().__init__(scope, construct_id)
-        image_arn = repository_arn(self, image)
-        if image_arn is None:
-            raise SemifError(
-                f"image = {str(image)!r}: SageMaker pulls from private ECR registries only "
-                "(ACCOUNT.dkr.ecr.REGION.amazonaws.com); copy it to one"
-            )
+        problems = [
+            *_image_problems(self, image, image_digest, repository),
+            *_data_problems(model_bucket, model_key, network_isolation=network_isolation),
+        ]
         if bool(subnets) != bool(security_groups):
             named = "subnets" if subnets else "security_groups"
-            raise SemifError(f"{named} alone place no network interface; give subnets and security_groups")
-        self.role = role or self._execution_role(endpoint_name)
-        if network_isolation is (model_bucket_name is None or model_key is None):
-            raise SemifError(
-                "a container has either model data (model_bucket_name and model_key) and no network, or a "
-                "network (network_isolation=False) and no model data"
-            )
-        if transform_jobs:
-            policies = [self._access_to_image_and_log(TRANSFORM_LOG_GROUP, TRANSFORM_LOG_GROUP, image_arn)]
+            problems.append(f"{named} alone place no network interface; give subnets and security_groups")
+        if problems:
+            raise ProblemsError(self.node.path, problems)
+        if repository is not None and image_digest is not None:
+            uri, image_arn = repository.repository_uri_for_digest(image_digest), repository.repository_arn
         else:
-            policies = [self._access_to_image_and_log(log_group(endpoint_name), ENDPOINT_LOGS, image_arn)]
+            uri, image_arn = str(image), cast(str, repository_arn(self, cast(ImageRef, image)))
+        self.role = role or self._execution_role()
+        policies = [self._access_to_image(image_arn)]
         data: dict[str, Any] = {}
-        if model_bucket_name is not None and model_key is not None:
-            policies.append(self._access_to_data(model_bucket_name, model_key, encryption_key))
-            data = _model_data(model_bucket_name, model_key)
+        if model_bucket is not None and model_key is not None:
+            policies.append(self._access_to_data(model_bucket, model_key))
+            data = _model_data(model_bucket.bucket_name, model_key)
         if subnets:
             policies.append(self._access_to_network(subnets, security_groups))
         self.model = sagemaker.CfnModel(
@@ -89,11 +88,12 @@ class ServedModel(Construct):
             execution_role_arn=self.role.role_arn,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 environment=dict(environment),
-                image=str(image),
+                image=uri,
                 **data,
             ),
             vpc_config=_vpc_config(subnets, security_groups),
         )
+        self.node.default_child = self.model
         # SageMaker checks the role's permissions when it creates the Model.
         self.model.node.add_dependency(self.role, *policies)
 
@@ -102,7 +102,7 @@ class ServedModel(Construct):
         """The Model's name, as CloudFormation chose it."""
         return self.model.attr_model_name
 
-    def _execution_role(self, endpoint_name: str) -> iam.Role:
+    def _execution_role(self) -> iam.Role:
         account = Stack.of(self).account
         return iam.Role(
             self,
@@ -110,14 +110,10 @@ class ServedModel(Construct):
             assumed_by=iam.ServicePrincipal(
                 "sagemaker.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": account}}
             ),
-            description=f"runs the model of {endpoint_name}",
+            description=f"runs the model {self.node.path}",
         )
 
-    def _access_to_image_and_log(self, log: str, namespace: str, image_arn: str) -> iam.Policy:
-        stack = Stack.of(self)
-        # SageMaker writes the log with this role, and makes its group where there is none.
-        group = f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:{log}"
-        streams = f"{group}:log-stream:*"
+    def _access_to_image(self, image_arn: str) -> iam.Policy:
         policy = iam.Policy(
             self,
             "Hosting",
@@ -125,55 +121,40 @@ class ServedModel(Construct):
             statements=[
                 iam.PolicyStatement(actions=list(PULL_ACTIONS), resources=[image_arn]),
                 iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]),
-                iam.PolicyStatement(
-                    actions=[
-                        "logs:CreateLogGroup",
-                        "logs:CreateLogStream",
-                        "logs:DescribeLogStreams",
-                        "logs:PutLogEvents",
-                    ],
-                    resources=[group, streams],
-                ),
-                iam.PolicyStatement(
-                    actions=["cloudwatch:PutMetricData"],
-                    resources=["*"],
-                    conditions={"StringEquals": {"cloudwatch:namespace": ["AWS/SageMaker", namespace]}},
-                ),
             ],
         )
         acknowledge_wildcard(
-            policy,
-            "*",
-            "ecr:GetAuthorizationToken and cloudwatch:PutMetricData know no resources; a token opens no "
-            "repository, and the metrics are limited to SageMaker's namespaces",
+            policy, "*", "ecr:GetAuthorizationToken knows no resources, and a token opens no repository"
         )
-        acknowledge_wildcard(policy, streams, "SageMaker names the log streams after its instances")
         return policy
 
-    def _access_to_data(self, bucket_name: str, key: str, encryption_key: kms.IKey | None) -> iam.Policy:
+    def _access_to_data(self, bucket: s3.IBucket, key: str) -> iam.Policy:
         """A policy for this model's data alone, with an id of its own.
 
         A deployment of another model so adds its policy and takes this one away only at the very end: until
         then, and after a rollback, the instances of the old Model can still fetch theirs.
         """
-        digest = hashlib.sha256(f"{bucket_name}/{key}".encode()).hexdigest()
-        bucket = f"arn:{Stack.of(self).partition}:s3:::{bucket_name}"
-        objects = f"{bucket}/{key}*" if key.endswith("/") else f"{bucket}/{key}"
+        # Of what CloudFormation sees: a token's own text carries a number that differs between syntheses.
+        place = Stack.of(self).resolve(f"{bucket.bucket_name}/{key}")
+        written = place if isinstance(place, str) else json.dumps(place, sort_keys=True)
+        digest = hashlib.sha256(written.encode()).hexdigest()
+        unpacked = key.endswith("/")
+        objects = bucket.arn_for_objects(f"{key}*" if unpacked else key)
         statements = [iam.PolicyStatement(actions=["s3:GetObject"], resources=[objects])]
-        if key.endswith("/"):
+        if unpacked:
             statements.append(
                 iam.PolicyStatement(
                     actions=["s3:ListBucket"],
                     conditions={"StringLike": {"s3:prefix": [f"{key}*"]}},
-                    resources=[bucket],
+                    resources=[bucket.bucket_arn],
                 )
             )
-        if encryption_key is not None:
+        if bucket.encryption_key is not None:
             statements.append(
-                iam.PolicyStatement(actions=["kms:Decrypt"], resources=[encryption_key.key_arn])
+                iam.PolicyStatement(actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn])
             )
         policy = iam.Policy(self, f"Archive{digest[:8]}", roles=[self.role], statements=statements)
-        if key.endswith("/"):
+        if unpacked:
             acknowledge_wildcard(policy, objects, "the prefix holds the files of one model and nothing else")
         return policy
 
@@ -226,6 +207,34 @@ class ServedModel(Construct):
         acknowledge_wildcard(policy, interfaces, "the interfaces' ids are not known before they are made")
         acknowledge_wildcard(policy, "*", "EC2's Describe actions know no resources")
         return policy
+
+
+def _image_problems(
+    scope: Construct,
+    image: ImageRef | None,
+    image_digest: str | None,
+    repository: ecr.IRepository | None,
+) -> Iterator[str]:
+    if (repository is None) != (image_digest is None) or (image is None) == (repository is None):
+        yield "the image is either image, or repository and image_digest; give one of the two"
+    if image is not None and repository_arn(scope, image) is None:
+        yield (
+            f"image = {str(image)!r}: SageMaker pulls from private ECR registries only "
+            "(ACCOUNT.dkr.ecr.REGION.amazonaws.com); copy it to one"
+        )
+    known = image_digest is not None and not Token.is_unresolved(image_digest)
+    if image_digest is not None and known and not _DIGEST.fullmatch(image_digest):
+        yield f"image_digest = {image_digest!r}: a digest is sha256: and 64 hexadecimal digits"
+
+
+def _data_problems(
+    model_bucket: s3.IBucket | None, model_key: str | None, *, network_isolation: bool
+) -> Iterator[str]:
+    if network_isolation is (model_bucket is None or model_key is None):
+        yield (
+            "a container has either model data (model_bucket and model_key) and no network, or a network "
+            "(network_isolation=False) and no model data"
+        )
 
 
 def _model_data(bucket_name: str, key: str) -> dict[str, Any]:

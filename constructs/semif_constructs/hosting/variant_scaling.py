@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from aws_cdk import Annotations
 from aws_cdk import aws_applicationautoscaling as scaling
 from constructs import Construct
 
 from semif.errors import ProblemsError
-from semif.sagemaker.scaling import scaling_problems
+from semif.sagemaker.scaling import scaling_problems, unlike_types_warnings
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.signals.endpoint_metrics import VARIANT_NAME
 
@@ -25,19 +26,20 @@ class VariantScaling(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        asynchronous: bool = False,
         endpoint: ModelEndpoint,
         max_instance_count: int,
         min_instance_count: int,
     ) -> None:
         """Register the variant. A minimum of 0 is for asynchronous endpoints.
 
+        A pool whose types do unlike work is warned of.
+
         Raises ProblemsError with everything that is wrong with the bounds.
         """
         super().__init__(scope, construct_id)
         problems = list(
             scaling_problems(
-                asynchronous=asynchronous,
+                asynchronous=endpoint.asynchronous,
                 initial_instance_count=endpoint.initial_instance_count,
                 instance_types=endpoint.instance_types,
                 max_instance_count=max_instance_count,
@@ -46,6 +48,8 @@ class VariantScaling(Construct):
         )
         if problems:
             raise ProblemsError(self.node.path, problems)
+        for warning in unlike_types_warnings(endpoint.instance_types):
+            Annotations.of(self).add_warning_v2("semif:unlikeTypes", warning)
         self.endpoint_name = endpoint.endpoint_name
         self.metrics = endpoint.metrics
         self.min_instance_count = min_instance_count
@@ -58,6 +62,7 @@ class VariantScaling(Construct):
             scalable_dimension="sagemaker:variant:DesiredInstanceCount",
             service_namespace="sagemaker",
         )
+        self.node.default_child = self._target
         self._target.node.add_dependency(endpoint.endpoint)
 
     def track_concurrency(

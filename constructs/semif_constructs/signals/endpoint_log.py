@@ -40,3 +40,4 @@ class EndpointLog(Construct):
             retention_in_days=retention_days,
         )
         self.log_group.apply_removal_policy(RemovalPolicy.DESTROY)
+        self.node.default_child = self.log_group

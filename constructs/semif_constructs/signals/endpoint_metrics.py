@@ -5,6 +5,8 @@ for monitoring Amazon SageMaker AI with Amazon CloudWatch", "Alarms and logs for
 asynchronous endpoints").
 """
 
+from typing import TypedDict, Unpack
+
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
@@ -17,6 +19,20 @@ MINUTE = Duration.minutes(1)
 """The shortest period of SageMaker's metrics, and that of the alarms."""
 
 
+class MetricOptions(TypedDict, total=False):
+    """How a metric is looked at: the options of the CDK's own metrics, which have their defaults too."""
+
+    account: str
+    color: str
+    label: str
+    period: Duration
+    """Five minutes, unless it says otherwise."""
+    region: str
+    statistic: str
+    """The mean, unless it says otherwise."""
+    unit: cloudwatch.Unit
+
+
 class EndpointMetrics:
     """The metrics of the endpoint `endpoint_name` and its one variant. The endpoint need not be there yet."""
 
@@ -24,24 +40,23 @@ class EndpointMetrics:
         self.endpoint_name = endpoint_name
         self._variant = {"EndpointName": endpoint_name, "VariantName": VARIANT_NAME}
 
-    def variant(self, name: str, *, statistic: str, period: Duration | None = None) -> cloudwatch.Metric:
-        """A metric of the requests that SageMaker sends to the variant; five minutes unless `period` says."""
-        return _metric("AWS/SageMaker", name, self._variant, statistic, period)
+    def variant(self, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """A metric of the requests that SageMaker sends to the variant."""
+        return _metric("AWS/SageMaker", name, self._variant, options)
 
-    def queue(self, name: str, *, statistic: str, period: Duration | None = None) -> cloudwatch.Metric:
+    def queue(self, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """A metric of the queue of an asynchronous endpoint."""
-        return _metric("AWS/SageMaker", name, {"EndpointName": self.endpoint_name}, statistic, period)
+        return _metric("AWS/SageMaker", name, {"EndpointName": self.endpoint_name}, options)
 
-    def instance(self, name: str, *, statistic: str, period: Duration | None = None) -> cloudwatch.Metric:
+    def instance(self, name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """A metric of the instances behind the variant, one value for each of them in a minute."""
-        return _metric("/aws/sagemaker/Endpoints", name, self._variant, statistic, period)
+        return _metric("/aws/sagemaker/Endpoints", name, self._variant, options)
 
-    def adapter(
-        self, metric: figures.Metric, *, statistic: str, period: Duration | None = None
-    ) -> cloudwatch.Metric:
+    def adapter(self, metric: figures.Metric, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
         """A figure of the adapter, of all its containers together."""
-        dimensions = {figures.ENDPOINT_DIMENSION: self.endpoint_name}
-        return _metric(figures.NAMESPACE, metric.name, dimensions, statistic, period)
+        return _metric(
+            figures.NAMESPACE, metric.name, {figures.ENDPOINT_DIMENSION: self.endpoint_name}, options
+        )
 
     def instances(self) -> cloudwatch.Metric:
         """How many instances run: each sends one value of its CPU a minute ("Troubleshooting" there)."""
@@ -62,12 +77,6 @@ def figure(
 
 
 def _metric(
-    namespace: str, name: str, dimensions: dict[str, str], statistic: str, period: Duration | None
+    namespace: str, name: str, dimensions: dict[str, str], options: MetricOptions
 ) -> cloudwatch.Metric:
-    return cloudwatch.Metric(
-        dimensions_map=dimensions,
-        metric_name=name,
-        namespace=namespace,
-        period=period or Duration.minutes(5),
-        statistic=statistic,
-    )
+    return cloudwatch.Metric(dimensions_map=dimensions, metric_name=name, namespace=namespace, **options)

@@ -26,6 +26,7 @@ class AlarmTopic(Construct):
         """
         super().__init__(scope, construct_id)
         self.topic = sns.Topic(self, "Topic", enforce_ssl=True, master_key=encryption_key)
+        self.node.default_child = self.topic.node.default_child
         stack = Stack.of(self)
         alarms = stack.format_arn(
             service="cloudwatch",

@@ -4,11 +4,10 @@ import math
 from collections.abc import Sequence
 
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from semif_adapter.contract import figures
-from semif_constructs.hosting.model_endpoint import ModelEndpoint
+from semif_constructs.hosting.endpoint_base import EndpointBase
 from semif_constructs.signals.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
 from semif_constructs.signals.endpoint_metrics import MINUTE, EndpointMetrics
 
@@ -29,13 +28,14 @@ class CapacityAlarms(Construct):
         construct_id: str,
         *,
         adapter: bool,
+        alarm_actions: Sequence[cloudwatch.IAlarmAction] = (),
         backlog_age_seconds: int | None = None,
-        endpoint: ModelEndpoint,
-        scales_to_zero: bool = False,
+        endpoint: EndpointBase,
         longest_start_seconds: int,
-        topics: Sequence[sns.ITopic] = (),
+        ok_actions: Sequence[cloudwatch.IAlarmAction] = (),
+        scales_to_zero: bool = False,
     ) -> None:
-        """Make the alarms for `endpoint`.
+        """Make the alarms for `endpoint`, imported or not, and tell `alarm_actions` and `ok_actions` of them.
 
         `adapter` says that the container is the adapter, which tells whether its engine is ready; of another
         only whether it runs is known. `backlog_age_seconds` is for an asynchronous endpoint. Where that
@@ -45,7 +45,7 @@ class CapacityAlarms(Construct):
         super().__init__(scope, construct_id)
         metrics = endpoint.metrics
         self._endpoint = endpoint
-        self._topic_arns = [topic.topic_arn for topic in topics]
+        self._alarm_actions, self._ok_actions = alarm_actions, ok_actions
         self.alarms: list[cloudwatch.Alarm] = []
         if scales_to_zero:
             self._no_instance_for_queue(metrics, longest_start_seconds)
@@ -101,16 +101,16 @@ class CapacityAlarms(Construct):
         alarm = endpoint_alarm(
             self,
             name,
-            actions=self._topic_arns,
+            alarm_actions=self._alarm_actions,
             comparison=BELOW if below else ABOVE,
             datapoints=periods,
             description=description,
             endpoint_name=self._endpoint.endpoint_name,
             metric=metric,
             missing_is_bad=missing_is_bad,
-            ok_actions=self._topic_arns,
+            ok_actions=self._ok_actions,
             periods=periods,
             threshold=threshold,
         )
-        alarm.node.add_dependency(self._endpoint.endpoint)
+        alarm.node.add_dependency(self._endpoint)
         self.alarms.append(alarm)

@@ -53,6 +53,7 @@ class EndpointDashboard(Construct):
         self.dashboard = cloudwatch.Dashboard(
             self, "Dashboard", dashboard_name=metrics.endpoint_name, widgets=rows
         )
+        self.node.default_child = self.dashboard.node.default_child
 
     def _traffic(self) -> cloudwatch.GraphWidget:
         invocations = self._metrics.variant("Invocations", statistic="Sum")

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from semif.sagemaker.update_strategies import ALARM_SECONDS
+from semif.sagemaker.update_strategies import ALARM_SECONDS, ROLLBACK_ALARMS
 from semif_adapter.contract import figures
 from semif_constructs.signals.endpoint_alarm import ABOVE, BELOW, endpoint_alarm
 from semif_constructs.signals.endpoint_metrics import MICROSECONDS, MINUTE, EndpointMetrics, figure
@@ -28,23 +27,24 @@ class RequestAlarms(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        alarm_actions: Sequence[cloudwatch.IAlarmAction] = (),
         asynchronous: bool = False,
         error_percent: float,
         metrics: EndpointMetrics,
         min_allowed_token_mass: float | None = None,
         model_p95_seconds: float,
+        ok_actions: Sequence[cloudwatch.IAlarmAction] = (),
         overhead_seconds: float,
         refusal_percent: float | None = None,
-        topics: Sequence[sns.ITopic] = (),
     ) -> None:
-        """Make the alarms.
+        """Make the alarms. `alarm_actions` are told when one goes off, `ok_actions` when it is well again.
 
         `refusal_percent` says that the container is the adapter, which counts its refusals; None: it is
         another. `min_allowed_token_mass` (0 to 1) is for models that answer with letters.
         """
         super().__init__(scope, construct_id)
         self._metrics = metrics
-        self._topic_arns = [topic.topic_arn for topic in topics]
+        self._alarm_actions, self._ok_actions = alarm_actions, ok_actions
         self.alarms: list[cloudwatch.Alarm] = []
         self.rollback_alarms: list[cloudwatch.Alarm] = []
         """Those that a new model, image or placement can trip."""
@@ -136,7 +136,6 @@ class RequestAlarms(Construct):
             latency,
             seconds * MICROSECONDS,
             f"SageMaker's own time in microseconds, mean, over {seconds:g} s",
-            for_rollback=False,
         )
 
     def _allowed_token_mass(self, least: float) -> None:
@@ -163,21 +162,20 @@ class RequestAlarms(Construct):
         description: str,
         *,
         comparison: cloudwatch.ComparisonOperator = ABOVE,
-        for_rollback: bool = True,
     ) -> None:
         alarm = endpoint_alarm(
             self,
             name,
-            actions=self._topic_arns,
+            alarm_actions=self._alarm_actions,
             comparison=comparison,
             datapoints=DATAPOINTS,
             description=description,
             endpoint_name=self._metrics.endpoint_name,
             metric=metric,
-            ok_actions=self._topic_arns,
+            ok_actions=self._ok_actions,
             periods=PERIODS,
             threshold=threshold,
         )
         self.alarms.append(alarm)
-        if for_rollback:
+        if name in ROLLBACK_ALARMS:
             self.rollback_alarms.append(alarm)

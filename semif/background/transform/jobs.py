@@ -84,7 +84,7 @@ def job_request(
             "InstanceCount": instances,
             "InstanceType": cast("TransformInstanceTypeType", environment.endpoint.instance_types[0]),
         },
-        "Tags": [{"Key": key, "Value": value} for key, value in environment.tags.items()],
+        "Tags": [{"Key": key, "Value": value} for key, value in environment.aws_tags.items()],
     }
     if environment.accelerator == "cuda":
         request["TransformResources"]["TransformAmiVersion"] = GPU_AMI_VERSION

@@ -20,12 +20,7 @@ class DeployedAsync(DeployedEndpoint):
     def first_answer(self, target: Target) -> WireAnswer | Completion:
         """By the queue."""
         environment, kind = target.environment, DEPLOYED_KINDS[target.environment.kind]
-        queue = EndpointQueue.find(
-            target.aws,
-            environment.endpoint_name,
-            job=f"first-{secrets.token_hex(8)}",
-            invocation_timeout_seconds=environment.async_.invocation_timeout_seconds,
-        )
+        queue = _queue(target, "first")
         reply = ask_and_wait(
             queue,
             kind.smoke_request,
@@ -33,3 +28,18 @@ class DeployedAsync(DeployedEndpoint):
             poll_seconds=target.poll_seconds,
         )
         return kind.read(environment.endpoint_name, reply)
+
+    def probe(self, target: Target) -> None:
+        """Put a request into the queue; nobody waits, what becomes of it is counted."""
+        _queue(target, "probe").send("probe", DEPLOYED_KINDS[target.environment.kind].smoke_request)
+
+
+def _queue(target: Target, purpose: str) -> EndpointQueue:
+    """The endpoint's queue, for a job of its own."""
+    environment = target.environment
+    return EndpointQueue.find(
+        target.aws,
+        environment.endpoint_name,
+        job=f"{purpose}-{secrets.token_hex(8)}",
+        invocation_timeout_seconds=environment.async_.invocation_timeout_seconds,
+    )

@@ -1,9 +1,12 @@
 """Endpoints of every mode: deployed while they are watched, held against the lock."""
 
+from abc import abstractmethod
 from dataclasses import asdict
+from functools import partial
 
 from semif.aws.container_log import ContainerLog
 from semif.aws.stacks import stack_resource
+from semif.deployment.baking_probe import BakingProbe
 from semif.deployment.cdk import CdkError
 from semif.deployment.endpoint_update import check_update
 from semif.deployment.endpoint_watch import EndpointWatch, OnLook
@@ -21,8 +24,27 @@ from semif.target.target import Target
 class DeployedEndpoint(DeployedMode):
     """A mode with an endpoint."""
 
+    @abstractmethod
+    def probe(self, target: Target) -> object:
+        """Ask the endpoint once, for the alarms to see how it does. Raises SemifError."""
+
     def deploy(self, target: Target, lock: Lock, on_line: OnLine, on_look: OnLook, *, recreate: bool) -> None:
-        """Watch the endpoint meanwhile, to tell what CloudFormation does not."""
+        """Watch the endpoint meanwhile, to tell what CloudFormation does not.
+
+        Where alarms can take an update back, it is asked small requests while new instances take over.
+        """
+        if target.environment.deployment is None:
+            self._deploy(target, lock, on_line, on_look, recreate=recreate)
+            return
+        _ = target.aws.sagemaker_runtime, target.aws.s3  # making clients is not thread-safe, using them is
+        with BakingProbe(partial(self.probe, target), on_look) as probe:
+            self._deploy(target, lock, on_line, probe.on_look, recreate=recreate)
+        if summary := probe.summary:
+            on_line(summary)
+
+    def _deploy(
+        self, target: Target, lock: Lock, on_line: OnLine, on_look: OnLook, *, recreate: bool
+    ) -> None:
         stack, name = target.environment.endpoint_stack, target.environment.endpoint_name
         with synthesised(target, "all", on_line) as assembly:
             before, serving = deployed_lock(target), find_endpoint(target.aws, name)

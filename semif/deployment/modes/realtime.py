@@ -13,3 +13,7 @@ class DeployedRealtime(DeployedEndpoint):
     def first_answer(self, target: Target) -> WireAnswer | Completion:
         """As its kind is asked."""
         return DEPLOYED_KINDS[target.environment.kind].ask(target)
+
+    def probe(self, target: Target) -> WireAnswer | Completion:
+        """A first answer again."""
+        return self.first_answer(target)

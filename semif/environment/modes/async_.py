@@ -24,6 +24,7 @@ class Async(EndpointMode):
     derived_from = "from [async] and [adapter]"
     example = "requests"
     keeps_requests = True
+    scaling_target = "backlog_per_instance"
 
     def asking_command(self, _kind: ServingKind, command_line: str, file: str, /) -> str:
         """`semif submit`."""
@@ -59,7 +60,8 @@ class Async(EndpointMode):
         return derived
 
     def warnings(self, file: EnvironmentFile, /) -> Iterator[str]:
-        """Where the age of the oldest request sets off an alarm though all is well."""
+        """Those of endpoints, and an age of the oldest request that is no trouble but an alarm."""
+        yield from super().warnings(file)
         if file.alarms is None:
             return
         age = f"alarms.backlog_age_seconds = {file.alarms.backlog_age_seconds}"

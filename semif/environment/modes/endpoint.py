@@ -1,7 +1,7 @@
 """What the modes with an endpoint have in common: where it is placed, how it scales and moves."""
 
 from collections.abc import Iterator, Mapping
-from typing import get_args
+from typing import ClassVar, get_args
 
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
@@ -16,7 +16,7 @@ from semif.environment.raw_tables import (
 )
 from semif.environment.tables import DeploymentTable, ScalingTable
 from semif.sagemaker.placement import placement_problems
-from semif.sagemaker.scaling import scaling_problems
+from semif.sagemaker.scaling import scaling_problems, unlike_types_warnings
 from semif.sagemaker.update_strategies import Strategy, execution_problems, update_problems
 
 
@@ -27,6 +27,8 @@ class EndpointMode(InferenceMode):
     quota = "endpoint"
     keeps_requests = False
     """Whether requests wait while there is no instance."""
+    scaling_target: ClassVar[str]
+    """The key of [scaling] that says what an instance is kept up to."""
 
     def ready(self, endpoint_name: str) -> str:
         """That it is there."""
@@ -53,6 +55,13 @@ class EndpointMode(InferenceMode):
             wait_seconds=file.deployment.wait_seconds,
         ):
             yield f"deployment: {problem}"
+
+    def warnings(self, file: EnvironmentFile, /) -> Iterator[str]:
+        """That one target, which nobody chose, is for types that do unlike work."""
+        scaling = file.scaling
+        if scaling is not None and self.scaling_target not in scaling.model_fields_set:
+            for warning in unlike_types_warnings(file.endpoint.instance_types):
+                yield f"scaling.{self.scaling_target} = {getattr(scaling, self.scaling_target):g}: {warning}"
 
     def scaling_problems(self, tables: RawTables, _kind: ServingKind | None, /) -> Iterator[str]:
         """Rules of scaling; there is a [scaling]."""

@@ -20,6 +20,7 @@ class Realtime(EndpointMode):
         "alarms.overhead_seconds",
     )
     example = "routing"
+    scaling_target = "concurrent_requests_per_instance"
 
     def asking_command(self, kind: ServingKind, command_line: str, file: str, /) -> str:
         """The kind's own."""
@@ -34,7 +35,7 @@ class Realtime(EndpointMode):
     def scaling_problems(self, tables: RawTables, kind: ServingKind | None, /) -> Iterator[str]:
         """Scaling must begin before the container refuses."""
         yield from super().scaling_problems(tables, kind)
-        key = "concurrent_requests_per_instance"
+        key = self.scaling_target
         target = number_in(table_in(tables, "scaling"), key, default_of(ScalingTable, key))
         admitted = kind.admitted(tables) if kind is not None else None
         if admitted is not None and target > admitted:

@@ -31,9 +31,10 @@ class Decisions(Stack):
     def __init__(self, scope: Construct, construct_id: str) -> None:
         """Host an image and an archive that were built before."""
         super().__init__(scope, construct_id, env=PLACE)
+        bucket = s3.Bucket.from_bucket_name(self, "Models", "our-models")
         model = ServedModel(
-            self, "Model", endpoint_name="decisions", environment=Settings(streams=8).to_env(), image=IMAGE,
-            model_bucket_name="our-models", model_key="models/qwen/model.tar.gz",
+            self, "Model", environment=Settings(streams=8).to_env(), image=IMAGE, model_bucket=bucket,
+            model_key="models/qwen/model.tar.gz",
         )  # fmt: skip
         endpoint = ModelEndpoint(
             self, "Endpoint", endpoint_name="decisions", instance_type="ml.c6i.2xlarge", model=model,
@@ -54,9 +55,8 @@ class Imported(Stack):
             self, "Bucket", bucket_name="our-models", encryption_key=key
         )
         models = ModelBucket(self, "Models", bucket=bucket)
-        images = AdapterRepository(
-            self, "Images", repository=ecr.Repository.from_repository_name(self, "Repository", "adapter")
-        )
+        repository = ecr.Repository.from_repository_name(self, "Repository", "adapter")
+        images = AdapterRepository(self, "Images", repository=repository)
         ModelBuild(self, "ModelBuild", bucket=models, encryption_key=key)
         ImageBuild(self, "ImageBuild", base_image=BASE, bucket=models, encryption_key=key, repository=images)
         vpc = ec2.Vpc.from_vpc_attributes(
@@ -70,12 +70,11 @@ class Imported(Stack):
         model = ServedModel(
             self,
             "Model",
-            encryption_key=key,
-            endpoint_name="imported",
             environment={},
-            image=IMAGE,
-            model_bucket_name=bucket.bucket_name,
+            image_digest=IMAGE.digest,
+            model_bucket=bucket,
             model_key="models/qwen/model.tar.gz",
+            repository=repository,
             role=iam.Role.from_role_arn(self, "Role", "arn:aws:iam::111122223333:role/hosting"),
             security_groups=[ec2.SecurityGroup(self, "Group", allow_all_outbound=False, vpc=vpc)],
             subnets=vpc.private_subnets,
@@ -85,7 +84,6 @@ class Imported(Stack):
             "Endpoint",
             container_startup_health_check_timeout_seconds=660,
             encryption_key=key,
-            endpoint_name="imported",
             instance_pool=["ml.c7g.2xlarge", "ml.c8g.2xlarge"],
             model=model,
             model_data_download_timeout_seconds=960,

@@ -79,6 +79,7 @@ def test_what_a_job_is_asked_for_is_what_sagemaker_takes_and_the_adapter_can_do(
     assert asked["TransformOutput"].get("KmsKeyId") == (KEY_ARN if "encryption" in more else None)
     assert (asked["BatchStrategy"], asked["TransformInput"]["SplitType"]) == ("SingleRecord", "Line")
     assert asked["TransformInput"]["DataSource"]["S3DataSource"]["S3Uri"].endswith("/semif-nightly-1/")
+    assert {"Key": "semif:environment", "Value": "nightly"} in asked["Tags"]
 
 
 @given(st.lists(st.integers(1, 4_000_000), max_size=40), st.integers(0, 400))

@@ -6,6 +6,7 @@ What SageMaker and CloudFormation do in an update is not seen here: their replie
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,40 @@ def test_a_deployment_tells_how_the_endpoint_is_and_keeps_the_lock_before(
     assert lines == ["deployed"]
     assert read_lock(target.previous_lock_path) == OLD
     assert read_lock(target.lock_path) == NEW
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_new_instances_that_take_over_are_asked_where_alarms_are_watched(
+    account: Recorded, target: Target, watched: bool
+) -> None:
+    if watched:
+        path = target.root / "environments" / "demo.toml"
+        path.write_text(path.read_text() + '\n[alarms]\n[deployment]\nstrategy = "all-at-once"\n')
+        target = replace(target, environment=load_environment("demo"))
+    looks = [
+        endpoint("InService", "config-old", ProductionVariants=fleet(2, 2)),
+        endpoint("Updating", ProductionVariants=fleet(2, 2, "Baking")),
+        endpoint("InService", ProductionVariants=fleet(2, 2)),
+    ]
+    tell_stack(account, OLD)
+    tell_endpoint(account, NEW, looks[0], *looks, before=OLD)
+    account.tell(account.aws.sagemaker_runtime, "invoke_endpoint", ("ValidationError", "no such endpoint"))
+    os.mkfifo(target.root / "seen")
+    cdk(target, "read _ <seen; echo deployed")
+    seen: list[str] = []
+    lines: list[str] = []
+
+    def look(found: EndpointLook) -> None:
+        seen.append(found.summary)
+        if len(seen) == len(looks):
+            (target.root / "seen").write_text("\n")
+
+    deploy_endpoint(target, lines.append, look)
+    assert lines[0] == "deployed"
+    assert account.asked.count("InvokeEndpoint") == (1 if watched else 0)
+    if watched:  # what the request came to is told, and whether the update goes back is for the alarms to say
+        assert lines[1].startswith("asked 1 small requests while the new instances took over, 0 went well; ")
+        assert "no such endpoint" in lines[1]
 
 
 def test_a_first_deployment_has_nothing_to_go_back_to(account: Recorded, target: Target) -> None:

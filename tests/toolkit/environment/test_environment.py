@@ -200,6 +200,19 @@ def test_what_is_refused(environment_of: EnvironmentOf, endpoint: str, adapter: 
     assert problem in str(caught.value)
 
 
+@pytest.mark.parametrize(("target", "count"), [("", 1), ("\nbacklog_per_instance = 3", 0)])
+def test_a_target_that_nobody_chose_for_unlike_types_is_warned_of(
+    environment_of: EnvironmentOf, target: str, count: int
+) -> None:
+    pool = ASYNC.replace(
+        'instance_type = "ml.c6i.large"', 'instance_pool = ["ml.c6i.large", "ml.c6i.xlarge"]'
+    )
+    assert pool != ASYNC
+    rest = f"[scaling]\nmax_instance_count = 2{target}"
+    found = environment_of(GOOD.format(endpoint=pool, adapter=rest)).warnings
+    assert [told.partition(":")[0] for told in found] == ["scaling.backlog_per_instance = 16"] * count
+
+
 @pytest.mark.parametrize(
     ("rest", "warnings"),
     [

@@ -10,7 +10,7 @@ from semif.project.root import project_root
 
 DEMO = (project_root() / "environments" / "demo.toml").read_text()
 MANY_TAGS = "".join(f"tags.t{number} = 'v'\n" for number in range(41))
-VPC = "[network]\nvpc_id = 'vpc-01234567'\n"
+VPC = "[network]\nvpc_id = 'vpc-01234567'\ns3_prefix_list_id = 'pl-01234567'\n"
 TAG_KEY = "1 to 128 letters, digits, spaces and _.:/=+-@, not beginning with aws: or semif:"
 BOUNDARY = "arn:aws:iam::999922223333:policy/B"
 

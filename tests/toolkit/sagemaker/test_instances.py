@@ -10,6 +10,7 @@ import pytest
 
 from semif.sagemaker.instances import UNSUPPORTED_FAMILIES, InstanceType, instance_type, instance_types
 from semif.sagemaker.placement import CUDA_AMI_VERSIONS, takes_volume, volume_warnings
+from semif.sagemaker.scaling import unlike_types_warnings
 
 SERVICE = botocore.session.get_session().get_service_model("sagemaker")
 EC2_TYPES = Path(moto.__file__).parent / "ec2" / "resources" / "instance_types.json.gz"
@@ -80,3 +81,20 @@ def test_one_type_with_disks_takes_the_volume_from_all() -> None:
     size, key = volume_warnings(mixed, volume_size_gb=40, encrypted=True)
     assert size == "volume_size_gb = 40 is left out: ml.m5d.large with disks of its own takes none"
     assert key.startswith("the KMS key is not used for the instances' disks: those of ml.m5d.large")
+
+
+@pytest.mark.parametrize(
+    ("types", "alike"),
+    [
+        (["ml.g6.xlarge"], True),
+        (["ml.g6.xlarge", "ml.g6.2xlarge", "ml.g6.4xlarge"], True),
+        (["ml.c6i.xlarge", "ml.c5.xlarge", "ml.m5d.xlarge"], True),
+        (["ml.g6.xlarge", "ml.g6e.xlarge"], False),
+        (["ml.g6.xlarge", "ml.g6.12xlarge"], False),
+        (["ml.c6i.xlarge", "ml.c6i.2xlarge"], False),
+    ],
+)
+def test_types_that_scale_on_one_target_should_do_about_the_same_work(types: list[str], alike: bool) -> None:
+    warnings = list(unlike_types_warnings(types))
+    assert (warnings == []) is alike
+    assert all(", ".join(types) in warning for warning in warnings)
