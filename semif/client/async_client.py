@@ -1,9 +1,10 @@
 """`AsyncDecisionClient`: ask from an event loop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
+from semif.client.bulk.each import Bulk, EachAnswer, each_async
 from semif.client.errors import DecisionError
 from semif.client.questions import (
     Choice,
@@ -146,6 +147,28 @@ class AsyncDecisionClient:
     ) -> tuple[DecisionResult[Any], ...]:
         """As `DecisionClient.decide_many`."""
         return await self._ask(lambda: several_decisions(state, questions, order_debiasing), timeout)
+
+    def decide_each(
+        self,
+        items: Iterable[tuple[State, Question[Choice_co]]],
+        *,
+        concurrency: int | None = None,
+        order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
+    ) -> AsyncIterator[EachAnswer[Choice_co]]:
+        """As `DecisionClient.decide_each`."""
+        self._transport.check_open()
+        bulk = Bulk(
+            items,
+            self._transport,
+            concurrency=concurrency,
+            order_debiasing=order_debiasing,
+            timeout=self._timeout if timeout is None else checked_timeout(timeout),
+            retry=self._retry,
+            on_attempt=self._on_attempt,
+            clock=self._clock,
+        )
+        return each_async(bulk, self._clock)
 
     async def ask(self, body: bytes, *, timeout: float | None = None) -> WireAnswer:
         """As `DecisionClient.ask`."""

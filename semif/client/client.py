@@ -1,9 +1,10 @@
 """`DecisionClient`: ask from threads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
+from semif.client.bulk.each import Bulk, EachAnswer, each
 from semif.client.questions import (
     Choice,
     FirstChoice,
@@ -162,6 +163,36 @@ class DecisionClient:
         more are refused and nothing is split, so that one call stays one request. Raises as `decide`.
         """
         return self._ask(several_decisions(state, questions, order_debiasing), timeout)
+
+    def decide_each(
+        self,
+        items: Iterable[tuple[State, Question[Choice_co]]],
+        *,
+        concurrency: int | None = None,
+        order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
+    ) -> Iterator[EachAnswer[Choice_co]]:
+        """Ask about many states: each item is a state and its question. Answers and failures as they come.
+
+        `concurrency` requests are out at once, at most and by default `connections`. Where the server has no
+        room, all of them hold back together, and what was refused is sent again, as long as the server
+        answers anything within `retry.total_seconds`. `items` are read as there is room, and may be without
+        an end; who stops reading cuts off what is out. `timeout` is for each sending. A question without an
+        id gets its place: `decision-1`. Raises SemifError for a concurrency that is none, ClosedClientError
+        where the client is closed.
+        """
+        self._transport.check_open()
+        bulk = Bulk(
+            items,
+            self._transport,
+            concurrency=concurrency,
+            order_debiasing=order_debiasing,
+            timeout=self._timeout if timeout is None else checked_timeout(timeout),
+            retry=self._retry,
+            on_attempt=self._on_attempt,
+            clock=self._clock,
+        )
+        return each(bulk, self._clock)
 
     def ask(self, body: bytes, *, timeout: float | None = None) -> WireAnswer:
         """Send a request of any form as it was written. Raises as `decide`."""

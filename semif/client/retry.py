@@ -115,7 +115,7 @@ class Attempts:
         self._timeout = checked_timeout(timeout)
         self._clock = clock
         self._on_attempt = on_attempt
-        self._number = 0
+        self._number = self._refusals = 0
         self._first_began = self._began = clock.now()
 
     def begin(self) -> float | None:
@@ -133,17 +133,29 @@ class Attempts:
     def failed(self, error: DecisionError) -> float:
         """Seconds to wait before the next attempt. Raises `error` where there shall be none."""
         seconds = self._wait(error)
-        self._report(error.status, error.code, seconds)
         if seconds is None:
-            error.attempts = self._number
+            self.gave_up(error)
             raise error
+        self._report(error.status, error.code, seconds)
         return seconds
+
+    def refused(self, error: DecisionError, seconds: float) -> None:
+        """There was no room, and it is sent again in so many seconds: it counts as no failure of its own."""
+        self._refusals += 1
+        self._first_began = self._clock.now()
+        self._report(error.status, error.code, seconds)
+
+    def gave_up(self, error: DecisionError) -> None:
+        """It is not sent again."""
+        error.attempts = self._number
+        self._report(error.status, error.code, None)
 
     def _wait(self, error: DecisionError) -> float | None:
         retry = self._retry
-        if not error.retryable or self._number >= retry.max_attempts:
+        failures = self._number - self._refusals
+        if not error.retryable or failures >= retry.max_attempts:
             return None
-        longest = min(retry.cap_seconds, retry.base_seconds * 2 ** min(self._number - 1, 32))
+        longest = min(retry.cap_seconds, retry.base_seconds * 2 ** min(failures - 1, 32))
         seconds = (error.retry_after_seconds or 0.0) + self._clock.share() * longest
         waited = self._clock.now() - self._first_began
         in_time = self._timeout is None or waited + seconds < self._timeout

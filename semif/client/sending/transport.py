@@ -4,6 +4,7 @@ import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from semif.client.errors import AnswerTimeoutError, ClosedClientError
@@ -22,6 +23,7 @@ class Transport(ABC):
 
     def __init__(self, sender: HttpSender, *, connections: int, attempt_seconds: float) -> None:
         """So many requests are out at once, further ones wait. Each is given up after `attempt_seconds`."""
+        self.connections = connections
         self._sender = sender
         self._attempt_seconds = attempt_seconds
         self._places = asyncio.Semaphore(connections)
@@ -36,6 +38,11 @@ class Transport(ABC):
         """
         self.check_open()
         return self._loop.run(lambda: self._within(body, seconds))
+
+    def begin(self, body: bytes, seconds: float | None = None) -> "Future[bytes]":
+        """The reply to `body`, later. Cancelling it closes the connection. It fails as `send`."""
+        self.check_open()
+        return self._loop.submit(lambda: self._within(body, seconds))
 
     async def send_async(self, body: bytes, seconds: float | None = None) -> bytes:
         """As `send`, on an event loop. A task that is cancelled gives its place and its connection back."""

@@ -177,7 +177,6 @@ def test_one_client_serves_one_event_loop_after_another(stand_in: StandIn, adapt
 
 LEAVING = """
 import asyncio, sys, threading
-import faulthandler; faulthandler.dump_traceback_later(20)
 from semif import AsyncDecisionClient, DecisionClient
 
 async def give_up():
@@ -195,7 +194,7 @@ sys.stdin.readline()
 
 def test_a_process_ends_though_a_request_hangs(tmp_path: Path) -> None:
     said = tmp_path / "stderr"
-    command = [sys.executable, "-X", "faulthandler", "-W", "error", "-c", LEAVING]
+    command = [sys.executable, "-W", "error", "-c", LEAVING]
     with (
         hanging() as server,
         said.open("wb") as stderr,
