@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from semif.client.async_client import AsyncDecisionClient
+    from semif.client.bulk.each import EachAnswer
     from semif.client.client import DecisionClient
     from semif.client.errors import DecisionError
     from semif.client.questions import Question
@@ -22,6 +23,7 @@ __all__ = [
     "DecisionClient",
     "DecisionError",
     "DecisionResult",
+    "EachAnswer",
     "Policy",
     "Question",
     "Retry",
@@ -33,6 +35,7 @@ _MODULES = {
     "DecisionClient": "semif.client.client",
     "DecisionError": "semif.client.errors",
     "DecisionResult": "semif.client.results",
+    "EachAnswer": "semif.client.bulk.each",
     "Policy": "semif.policy",
     "Question": "semif.client.questions",
     "Retry": "semif.client.retry",

@@ -1,19 +1,10 @@
-"""`AsyncDecisionClient`: ask from an event loop.
+"""`AsyncDecisionClient`: ask from an event loop."""
 
-Requests are sent by threads of its own, as many at once as it has connections: botocore blocks, and an HTTP
-stack for event loops would be a second way to sign requests and to word failures. A decision takes a model
-tens of milliseconds and more, a thread's part of that is not noticed. Waiting between attempts holds no
-thread.
-"""
-
-import asyncio
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-import boto3
-
+from semif.client.bulk.each import Bulk, EachAnswer, each_async
 from semif.client.errors import DecisionError
 from semif.client.questions import (
     Choice,
@@ -33,12 +24,13 @@ from semif.client.request import (
     several_decisions,
 )
 from semif.client.results import Choice_co, DecisionResult
-from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry, Returned
+from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry, Returned, checked_timeout
 from semif.client.transport import CONNECTIONS, open_transport
 
 if TYPE_CHECKING:
     from typing import Self
 
+    import boto3
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
     from typing_extensions import TypeForm
 
@@ -46,8 +38,8 @@ if TYPE_CHECKING:
 class AsyncDecisionClient:
     """`DecisionClient` for an event loop, with the same arguments, answers and errors.
 
-    A task may be cancelled at any time (`asyncio.timeout`, say): a request that waits for its turn or for its
-    next attempt is never sent, one that was sent ends by itself, on its thread and within SageMaker's minute.
+    A task may be cancelled at any time (`asyncio.timeout`, say): its connection is closed and its place is
+    free for others at once. One client serves one event loop after another, and several.
     """
 
     def __init__(
@@ -58,17 +50,15 @@ class AsyncDecisionClient:
         api_key: str | None = None,
         region: str | None = None,
         profile: str | None = None,
-        session: boto3.Session | None = None,
+        session: "boto3.Session | None" = None,
         sagemaker_runtime: "SageMakerRuntimeClient | None" = None,
+        timeout: float | None = None,
         retry: Retry = Retry(),  # noqa: B008 - immutable
         on_attempt: Callable[[Attempt], object] = lambda _: None,
         connections: int = CONNECTIONS,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """As `DecisionClient`. `connections` is also how many requests are sent at once, further ones wait.
-
-        `on_attempt` is called on the event loop's thread.
-        """
+        """As `DecisionClient`. `on_attempt` is called on the event loop's thread."""
         self._transport = open_transport(
             endpoint,
             url=url,
@@ -79,10 +69,10 @@ class AsyncDecisionClient:
             sagemaker_runtime=sagemaker_runtime,
             connections=connections,
         )
+        self._timeout = checked_timeout(timeout)
         self._retry = retry
         self._on_attempt = on_attempt
         self._clock = clock
-        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="semif-client")
 
     @overload
     async def decide(
@@ -93,6 +83,7 @@ class AsyncDecisionClient:
         *,
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> DecisionResult[Choice]: ...
     @overload
     async def decide(
@@ -103,6 +94,7 @@ class AsyncDecisionClient:
         *,
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> DecisionResult[Choice]: ...
     async def decide(
         self,
@@ -112,10 +104,11 @@ class AsyncDecisionClient:
         *,
         id: str | None = None,  # noqa: A002
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> DecisionResult[Any]:
         """As `DecisionClient.decide`."""
         asked = Question[Any](question, options, id=id)
-        return await self._ask(lambda: one_decision(state, asked, order_debiasing))
+        return await self._ask(lambda: one_decision(state, asked, order_debiasing), timeout)
 
     @overload
     async def decide_many(
@@ -124,6 +117,7 @@ class AsyncDecisionClient:
         questions: tuple[Question[FirstChoice], Question[SecondChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice]]: ...
     @overload
     async def decide_many(
@@ -132,6 +126,7 @@ class AsyncDecisionClient:
         questions: tuple[Question[FirstChoice], Question[SecondChoice], Question[ThirdChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice], DecisionResult[ThirdChoice]]: ...
     @overload
     async def decide_many(
@@ -140,21 +135,48 @@ class AsyncDecisionClient:
         questions: Sequence[Question[Choice_co]],
         *,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[Choice_co], ...]: ...
     async def decide_many(
-        self, state: State, questions: Sequence[Question[Any]], *, order_debiasing: OrderDebiasing = "none"
+        self,
+        state: State,
+        questions: Sequence[Question[Any]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[Any], ...]:
         """As `DecisionClient.decide_many`."""
-        return await self._ask(lambda: several_decisions(state, questions, order_debiasing))
+        return await self._ask(lambda: several_decisions(state, questions, order_debiasing), timeout)
 
-    async def ask(self, body: bytes) -> WireAnswer:
+    def decide_each(
+        self,
+        items: Iterable[tuple[State, Question[Choice_co]]],
+        *,
+        concurrency: int | None = None,
+        order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
+    ) -> AsyncIterator[EachAnswer[Choice_co]]:
+        """As `DecisionClient.decide_each`."""
+        self._transport.check_open()
+        bulk = Bulk(
+            items,
+            self._transport,
+            concurrency=concurrency,
+            order_debiasing=order_debiasing,
+            timeout=self._timeout if timeout is None else checked_timeout(timeout),
+            retry=self._retry,
+            on_attempt=self._on_attempt,
+            clock=self._clock,
+        )
+        return each_async(bulk, self._clock)
+
+    async def ask(self, body: bytes, *, timeout: float | None = None) -> WireAnswer:
         """As `DecisionClient.ask`."""
-        return await self._ask(lambda: as_written(body))
+        return await self._ask(lambda: as_written(body), timeout)
 
     async def close(self) -> None:
         """Let the connections go. What was sent is still answered, all else fails with ClosedClientError."""
         self._transport.close()
-        self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> "Self":
         return self
@@ -164,20 +186,18 @@ class AsyncDecisionClient:
     ) -> None:
         await self.close()
 
-    async def _ask(self, prepare: Callable[[], Request[Returned]]) -> Returned:
-        request = await self._in_a_thread(prepare)  # megabytes of state take a while to check
-        attempts = Attempts(self._retry, self._clock, self._on_attempt)
+    async def _ask(self, prepare: Callable[[], Request[Returned]], timeout: float | None) -> Returned:
+        attempts = Attempts(
+            self._retry, self._clock, self._on_attempt, self._timeout if timeout is None else timeout
+        )
+        request = await self._transport.in_a_thread(prepare)  # megabytes of state take a while to check
         while True:
-            attempts.begin()
+            seconds_left = attempts.begin()
             try:
-                answer = await self._in_a_thread(lambda: request.read(self._transport.send(request.body)))
+                answer = request.read(await self._transport.send_async(request.body, seconds_left))
             except DecisionError as error:
                 seconds = attempts.failed(error)
             else:
                 attempts.succeeded()
                 return answer
             await self._clock.pause(seconds)
-
-    async def _in_a_thread(self, work: Callable[[], Returned]) -> Returned:
-        self._transport.check_open()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -1,11 +1,10 @@
 """`DecisionClient`: ask from threads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-import boto3
-
+from semif.client.bulk.each import Bulk, EachAnswer, each
 from semif.client.questions import (
     Choice,
     FirstChoice,
@@ -24,12 +23,13 @@ from semif.client.request import (
     several_decisions,
 )
 from semif.client.results import Choice_co, DecisionResult
-from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, Returned, until_answered
+from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, Returned, checked_timeout, until_answered
 from semif.client.transport import CONNECTIONS, open_transport
 
 if TYPE_CHECKING:
     from typing import Self
 
+    import boto3
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
     from typing_extensions import TypeForm
 
@@ -48,8 +48,9 @@ class DecisionClient:
         api_key: str | None = None,
         region: str | None = None,
         profile: str | None = None,
-        session: boto3.Session | None = None,
+        session: "boto3.Session | None" = None,
         sagemaker_runtime: "SageMakerRuntimeClient | None" = None,
+        timeout: float | None = None,
         retry: Retry = Retry(),  # noqa: B008 - immutable
         on_attempt: Callable[[Attempt], object] = lambda _: None,
         connections: int = CONNECTIONS,
@@ -59,8 +60,10 @@ class DecisionClient:
 
         An endpoint is found by `region` and `profile`, else as botocore finds them; or with a boto3
         `session`; or with a botocore client, `sagemaker_runtime`, which must not repeat requests itself.
-        `on_attempt` is called after each attempt, on the thread that asks. `connections` are kept open.
-        Raises SemifError.
+        `timeout` is how long a call may take, in seconds, with all its attempts, the waits between them and
+        the one that runs when it is over; a call may be given another. `on_attempt` is called after each
+        attempt, on the thread that asks. So many requests as `connections` are sent at once, further ones
+        wait. Raises SemifError.
         """
         self._transport = open_transport(
             endpoint,
@@ -72,6 +75,7 @@ class DecisionClient:
             sagemaker_runtime=sagemaker_runtime,
             connections=connections,
         )
+        self._timeout = checked_timeout(timeout)
         self._retry = retry
         self._on_attempt = on_attempt
         self._clock = clock
@@ -85,6 +89,7 @@ class DecisionClient:
         *,
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> DecisionResult[Choice]: ...
     @overload
     def decide(
@@ -95,6 +100,7 @@ class DecisionClient:
         *,
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> DecisionResult[Choice]: ...
     def decide(
         self,
@@ -104,14 +110,16 @@ class DecisionClient:
         *,
         id: str | None = None,  # noqa: A002
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> DecisionResult[Any]:
         """Ask one question. `options` is as for `Question`, and so is the type of the answer's `choice`.
 
-        Raises DecisionError: RequestRefusedError at once for what can never be answered, others after the
-        attempts that `retry` allows.
+        `timeout` takes the place of the client's. Raises DecisionError: RequestRefusedError at once for what
+        can never be answered, AnswerTimeoutError when the time is over, others after the attempts that
+        `retry` allows.
         """
         asked = Question[Any](question, options, id=id)
-        return self._ask(one_decision(state, asked, order_debiasing))
+        return self._ask(one_decision(state, asked, order_debiasing), timeout)
 
     @overload
     def decide_many(
@@ -120,6 +128,7 @@ class DecisionClient:
         questions: tuple[Question[FirstChoice], Question[SecondChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice]]: ...
     @overload
     def decide_many(
@@ -128,6 +137,7 @@ class DecisionClient:
         questions: tuple[Question[FirstChoice], Question[SecondChoice], Question[ThirdChoice]],
         *,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice], DecisionResult[ThirdChoice]]: ...
     @overload
     def decide_many(
@@ -136,9 +146,15 @@ class DecisionClient:
         questions: Sequence[Question[Choice_co]],
         *,
         order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[Choice_co], ...]: ...
     def decide_many(
-        self, state: State, questions: Sequence[Question[Any]], *, order_debiasing: OrderDebiasing = "none"
+        self,
+        state: State,
+        questions: Sequence[Question[Any]],
+        *,
+        order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
     ) -> tuple[DecisionResult[Any], ...]:
         """Ask several questions about one state in one request; answers in the order of the questions.
 
@@ -146,11 +162,41 @@ class DecisionClient:
         many questions a request may have is the adapter's setting `max_decisions`, 64 unless it was changed;
         more are refused and nothing is split, so that one call stays one request. Raises as `decide`.
         """
-        return self._ask(several_decisions(state, questions, order_debiasing))
+        return self._ask(several_decisions(state, questions, order_debiasing), timeout)
 
-    def ask(self, body: bytes) -> WireAnswer:
+    def decide_each(
+        self,
+        items: Iterable[tuple[State, Question[Choice_co]]],
+        *,
+        concurrency: int | None = None,
+        order_debiasing: OrderDebiasing = "none",
+        timeout: float | None = None,
+    ) -> Iterator[EachAnswer[Choice_co]]:
+        """Ask about many states: each item is a state and its question. Answers and failures as they come.
+
+        `concurrency` requests are out at once, at most and by default `connections`. Where the server has no
+        room, all of them hold back together, and what was refused is sent again, as long as the server
+        answers anything within `retry.total_seconds`. `items` are read as there is room, and may be without
+        an end; who stops reading cuts off what is out. `timeout` is for each sending. A question without an
+        id gets its place: `decision-1`. Raises SemifError for a concurrency that is none, ClosedClientError
+        where the client is closed.
+        """
+        self._transport.check_open()
+        bulk = Bulk(
+            items,
+            self._transport,
+            concurrency=concurrency,
+            order_debiasing=order_debiasing,
+            timeout=self._timeout if timeout is None else checked_timeout(timeout),
+            retry=self._retry,
+            on_attempt=self._on_attempt,
+            clock=self._clock,
+        )
+        return each(bulk, self._clock)
+
+    def ask(self, body: bytes, *, timeout: float | None = None) -> WireAnswer:
         """Send a request of any form as it was written. Raises as `decide`."""
-        return self._ask(as_written(body))
+        return self._ask(as_written(body), timeout)
 
     def close(self) -> None:
         """Let the connections go. What was sent is still answered, all else fails with ClosedClientError."""
@@ -164,11 +210,12 @@ class DecisionClient:
     ) -> None:
         self.close()
 
-    def _ask(self, request: Request[Returned]) -> Returned:
+    def _ask(self, request: Request[Returned], timeout: float | None) -> Returned:
         self._transport.check_open()
         return until_answered(
-            lambda: request.read(self._transport.send(request.body)),
+            lambda seconds: request.read(self._transport.send(request.body, seconds)),
             retry=self._retry,
             on_attempt=self._on_attempt,
             clock=self._clock,
+            timeout=self._timeout if timeout is None else timeout,
         )

@@ -4,9 +4,10 @@ A container's own error comes as `ModelError` (HTTP 424) that holds its status a
 SageMaker's, or the connection's.
 """
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import urllib3
 from botocore import exceptions as boto_errors
@@ -20,15 +21,19 @@ from semif.client.errors import (
     RequestRefusedError,
     ThrottledError,
     UnavailableError,
+    UnknownReplyError,
     UnreachableError,
 )
 from semif.client.reply import container_error
-from semif.web.connections import what_happened
+from semif.client.sending.http_sender import HttpSender, NoReplyError, OversizeReplyError, ProxyAuthError
+from semif.client.sending.signing import InvokeEndpoint, tls_context
+from semif.client.sending.transport import MEDIA_TYPE, Transport
+from semif.errors import SemifError
+from semif.web.connections import proxy_for, what_happened
 
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
-MEDIA_TYPE = "application/json"
 SAGEMAKERS_SECONDS = 60
 """How long SageMaker waits for a container: who waits less loses answers that come."""
 
@@ -46,22 +51,58 @@ def invoke_config(connections: int) -> Config:
     return INVOKE.merge(Config(max_pool_connections=connections))
 
 
-class EndpointTransport:
-    """Sends bodies to one endpoint."""
+class EndpointTransport(Transport):
+    """Sends bodies to one endpoint: botocore signs them and reads the errors."""
 
-    def __init__(self, client: "SageMakerRuntimeClient", endpoint: str, *, owned: bool = False) -> None:
-        """An `owned` client ends with the transport; another one is its maker's to close."""
+    def __init__(
+        self,
+        client: "SageMakerRuntimeClient",
+        endpoint: str,
+        *,
+        owned: bool = False,
+        profile: str | None = None,
+        connections: int | None = None,
+    ) -> None:
+        """An `owned` client ends with the transport; another one is its maker's to close.
+
+        The client's timeouts, proxies and, unless others are given, number of connections hold here too.
+        `profile` is looked into for a bundle of certificates. Raises SemifError for a proxy that is none.
+        """
+        config: Any = client.meta.config  # the stubs lack most of it
+        connections = connections or config.max_pool_connections
+        sender = HttpSender(
+            proxy=proxy_for(client.meta.endpoint_url, config.proxies),
+            tls=lambda: tls_context(client, profile),
+            connections=connections,
+            connect_seconds=config.connect_timeout,
+        )
+        super().__init__(sender, connections=connections, attempt_seconds=config.read_timeout)
         self._client = client
         self._endpoint = endpoint
         self._owned = owned
+        self._call = InvokeEndpoint(client, endpoint)
 
-    def send(self, body: bytes) -> bytes:
-        """The container's reply. Raises DecisionError."""
+    @property
+    def asked(self) -> str:
+        """The endpoint's name."""
+        return self._endpoint
+
+    async def _exchange(self, body: bytes) -> bytes:
         try:
-            reply = self._client.invoke_endpoint(
-                EndpointName=self._endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE
-            )
-            return reply["Body"].read()
+            signed = await asyncio.to_thread(self._call.signed, body)
+            if isinstance(signed, bytes):
+                return signed
+            reply = await self._sender.post(signed.url, signed.headers, signed.body)
+            if reply.status >= 300:
+                self._call.raise_for(reply)
+            return reply.body
+        except ProxyAuthError as error:
+            raise AccessError(f"{self._endpoint} {error.words}", status=407) from None
+        except OversizeReplyError as error:
+            raise UnknownReplyError(f"{self._endpoint} {error.words}") from None
+        except NoReplyError as error:
+            lost = boto_errors.EndpointConnectionError(endpoint_url=error.url, error=error.words)
+            raise endpoint_error(self._endpoint, lost) from None
         except (boto_errors.ClientError, boto_errors.BotoCoreError) as error:
             raise endpoint_error(self._endpoint, error) from error
 
@@ -83,6 +124,8 @@ class EndpointTransport:
 
     def close(self) -> None:
         """Let the connections go."""
+        super().close()
+        self._call.close()
         if self._owned:
             self._client.close()
 
@@ -135,3 +178,19 @@ def _service_error_type(error: boto_errors.ClientError, status: int, code: str) 
     if code in _THROTTLES or status == 429:
         return ThrottledError
     return RequestRefusedError
+
+
+def check_client(client: "SageMakerRuntimeClient") -> None:
+    """Raise SemifError for a client that repeats slow calls: the container would compute each again."""
+    config: Any = client.meta.config
+    attempts = (config.retries or {}).get("total_max_attempts")
+    if attempts != 1 or config.read_timeout <= SAGEMAKERS_SECONDS:
+        raise SemifError(
+            f"this sagemaker_runtime repeats requests itself or waits {SAGEMAKERS_SECONDS} s or less; make "
+            'it with botocore.config.Config(read_timeout=70, retries={"total_max_attempts": 1})'
+        )
+    if config.proxies_config:
+        raise SemifError(
+            "this sagemaker_runtime has a proxies_config, which is not followed here; name the proxy in "
+            "https_proxy or proxies=, and certificates in AWS_CA_BUNDLE"
+        )

@@ -45,10 +45,14 @@ class Request(Generic[Read_co]):
 
 
 def one_decision(
-    state: State, question: Question[Choice_co], order_debiasing: OrderDebiasing
+    state: State,
+    question: Question[Choice_co],
+    order_debiasing: OrderDebiasing,
+    *,
+    default_id: str = DECISION_ID,
 ) -> Request[DecisionResult[Choice_co]]:
     """The request for one decision. Raises RequestRefusedError for what the adapter would refuse."""
-    document = {"decision": _decision(state, question, DECISION_ID)}
+    document = {"decision": _decision(state, question, default_id)}
     body = _checked("decision", document, order_debiasing)
     return Request(body, lambda raw: _results(raw, (question,), [document["decision"]])[0])
 

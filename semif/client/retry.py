@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from semif.client.errors import DecisionError
+from semif.client.errors import AnswerTimeoutError, DecisionError
 from semif.errors import SemifError
 
 Returned = TypeVar("Returned")
@@ -29,8 +29,8 @@ class Retry:
     base_seconds: float = 0.25
     cap_seconds: float = 10.0
     total_seconds: float = 60.0
-    """No attempt begins later than this after the first began. One that runs is not cut off: an answer takes
-    SageMaker's 60 seconds at most."""
+    """No attempt begins later than this after the first began. One that runs is cut off by a call's `timeout`
+    alone."""
 
     def __post_init__(self) -> None:
         if self.max_attempts < 1:
@@ -79,20 +79,52 @@ class Clock:
 SYSTEM_CLOCK = Clock()
 
 
+class TimeLeft:
+    """What is left of the seconds that several calls have together."""
+
+    def __init__(self, seconds: float | None, clock: Clock = SYSTEM_CLOCK) -> None:
+        """None for no limit. Raises SemifError for seconds that are no limit."""
+        self._seconds = checked_timeout(seconds)
+        self._clock = clock
+        self._began = clock.now()
+
+    def seconds(self) -> float | None:
+        """None where there is no limit. Raises AnswerTimeoutError where nothing is left."""
+        if self._seconds is None:
+            return None
+        left = self._seconds - (self._clock.now() - self._began)
+        if left <= 0:
+            raise AnswerTimeoutError(
+                "the time that was given (timeout=) is over; nothing was sent", code="timeout"
+            )
+        return left
+
+
 class Attempts:
     """The attempts of one request. `begin`, then `succeeded` or `failed`, for each."""
 
-    def __init__(self, retry: Retry, clock: Clock, on_attempt: Callable[[Attempt], object]) -> None:
+    def __init__(
+        self,
+        retry: Retry,
+        clock: Clock,
+        on_attempt: Callable[[Attempt], object],
+        timeout: float | None = None,
+    ) -> None:
+        """`timeout` is for all attempts and the waits between them, in seconds. Raises SemifError."""
         self._retry = retry
+        self._timeout = checked_timeout(timeout)
         self._clock = clock
         self._on_attempt = on_attempt
-        self._number = 0
+        self._number = self._refusals = 0
         self._first_began = self._began = clock.now()
 
-    def begin(self) -> None:
-        """The request is sent now."""
+    def begin(self) -> float | None:
+        """The request is sent now; seconds that are left for it, None for any."""
         self._number += 1
         self._began = self._clock.now()
+        if self._timeout is None:
+            return None
+        return max(0.0, self._timeout - (self._began - self._first_began))
 
     def succeeded(self) -> None:
         """The answer is there."""
@@ -101,39 +133,65 @@ class Attempts:
     def failed(self, error: DecisionError) -> float:
         """Seconds to wait before the next attempt. Raises `error` where there shall be none."""
         seconds = self._wait(error)
-        self._report(error.status, error.code, seconds)
         if seconds is None:
-            error.attempts = self._number
+            self.gave_up(error)
             raise error
+        self._report(error.status, error.code, seconds)
         return seconds
+
+    def refused(self, error: DecisionError, seconds: float) -> None:
+        """There was no room, and it is sent again in so many seconds: it counts as no failure of its own."""
+        self._refusals += 1
+        self._first_began = self._clock.now()
+        self._report(error.status, error.code, seconds)
+
+    def gave_up(self, error: DecisionError) -> None:
+        """It is not sent again."""
+        error.attempts = self._number
+        self._report(error.status, error.code, None)
 
     def _wait(self, error: DecisionError) -> float | None:
         retry = self._retry
-        if not error.retryable or self._number >= retry.max_attempts:
+        failures = self._number - self._refusals
+        if not error.retryable or failures >= retry.max_attempts:
             return None
-        longest = min(retry.cap_seconds, retry.base_seconds * 2 ** min(self._number - 1, 32))
+        longest = min(retry.cap_seconds, retry.base_seconds * 2 ** min(failures - 1, 32))
         seconds = (error.retry_after_seconds or 0.0) + self._clock.share() * longest
         waited = self._clock.now() - self._first_began
-        return seconds if waited + seconds <= retry.total_seconds else None
+        in_time = self._timeout is None or waited + seconds < self._timeout
+        return seconds if in_time and waited + seconds <= retry.total_seconds else None
 
     def _report(self, status: int | None, code: str | None, retry_in_seconds: float | None) -> None:
         seconds = self._clock.now() - self._began
         self._on_attempt(Attempt(self._number, seconds, status, code, retry_in_seconds))
 
 
+def checked_timeout(seconds: float | None) -> float | None:
+    """`seconds`, where a call may be limited to them; None for no limit. Raises SemifError."""
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise SemifError(
+            f"timeout = {seconds}: must be more than 0 seconds, and finite; leave it out for none"
+        )
+    return seconds
+
+
 def until_answered(
-    send: Callable[[], Returned],
+    send: Callable[[float | None], Returned],
     *,
     retry: Retry,
     on_attempt: Callable[[Attempt], object] = lambda _: None,
     clock: Clock = SYSTEM_CLOCK,
+    timeout: float | None = None,
 ) -> Returned:
-    """What `send` returns; it is called again, as `retry` allows, where it fails. Raises DecisionError."""
-    attempts = Attempts(retry, clock, on_attempt)
+    """What `send` returns; it is called again, as `retry` and `timeout` allow, where it fails.
+
+    It takes the seconds that are left for it, None for any. Raises DecisionError.
+    """
+    attempts = Attempts(retry, clock, on_attempt, timeout)
     while True:
-        attempts.begin()
+        seconds_left = attempts.begin()
         try:
-            answer = send()
+            answer = send(seconds_left)
         except DecisionError as error:
             seconds = attempts.failed(error)
         else:

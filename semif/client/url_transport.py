@@ -1,31 +1,20 @@
 """An adapter asked directly, at its address: on this machine, or behind a load balancer of one's own."""
 
 import re
-import time
 
-import urllib3
-
-from semif.client.endpoint_transport import MEDIA_TYPE
-from semif.client.errors import (
-    AnswerTimeoutError,
-    DecisionError,
-    RequestRefusedError,
-    UnknownReplyError,
-    UnreachableError,
-)
+from semif.client.errors import AccessError, RequestRefusedError, UnknownReplyError, UnreachableError
 from semif.client.reply import container_error
+from semif.client.sending.http_sender import HttpSender, NoReplyError, OversizeReplyError, ProxyAuthError
+from semif.client.sending.transport import MEDIA_TYPE, Transport
 from semif.errors import SemifError, shown
-from semif.web.connections import check_url, open_pool, what_happened
+from semif.web.connections import check_url, proxy_for
 
-TIMEOUT = urllib3.Timeout(connect=5, read=70)
+ATTEMPT_SECONDS = 70.0
 """As long as for an endpoint: the adapter's own deadline is 55 s."""
-REPLY_SECONDS = 70.0
-"""A reply that still comes then, a few bytes at a time, is given up."""
-MAX_REPLY_BYTES = 67_108_864
-"""Far more than any answer of the wire; a bound on what a wrong address may send."""
+_REDIRECTS = {301, 302, 303, 307, 308}
 
 
-class UrlTransport:
+class UrlTransport(Transport):
     """Sends bodies to the adapter at one address."""
 
     def __init__(
@@ -33,28 +22,34 @@ class UrlTransport:
     ) -> None:
         """`url` is the server's base, or the address of its `path`.
 
-        Raises SemifError for others, and for a key that no header can hold.
+        Raises SemifError for others, for a proxy that is none, and for a key that no header can hold.
         """
         check_url(url)
         self._target = url.rstrip("/").removesuffix(path) + path
-        self._pool = open_pool(url, timeout=TIMEOUT, retries=False, connections=connections)
-        self._headers = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE}
+        self._headers = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE, "Accept-Encoding": "gzip, deflate"}
         if api_key is not None:
             if not re.fullmatch(r"[\x21-\x7e]+", api_key):  # not the key itself: it is a secret
                 raise SemifError("the API key must be visible ASCII without spaces; see how it was read")
             self._headers["Authorization"] = f"Bearer {api_key}"
+        sender = HttpSender(proxy=proxy_for(url), connections=connections)
+        super().__init__(sender, connections=connections, attempt_seconds=ATTEMPT_SECONDS)
 
-    def send(self, body: bytes) -> bytes:
-        """The adapter's reply. Raises DecisionError."""
-        until = time.monotonic() + REPLY_SECONDS
+    @property
+    def asked(self) -> str:
+        """The address."""
+        return self._target
+
+    async def _exchange(self, body: bytes) -> bytes:
         try:
-            with self._pool.request(
-                "POST", self._target, body=body, headers=self._headers, preload_content=False, redirect=False
-            ) as reply:
-                raw = self._read(reply, until)
-        except urllib3.exceptions.HTTPError as error:
-            raise self._failed(error) from None
-        if (elsewhere := reply.get_redirect_location()) is not False:
+            reply = await self._sender.post(self._target, self._headers, body)
+        except ProxyAuthError as error:
+            raise AccessError(f"{self._target} {error.words}", status=407) from None
+        except OversizeReplyError as error:
+            raise UnknownReplyError(f"{self._target} {error.words}") from None
+        except NoReplyError as error:
+            raise UnreachableError(f"{self._target} {error.words}; is the adapter running there?") from None
+        if reply.status in _REDIRECTS:
+            elsewhere = reply.headers.get("Location")
             where = (
                 f"sends on to {shown(elsewhere)}, where nothing is sent" if elsewhere else "says not where to"
             )
@@ -64,28 +59,8 @@ class UrlTransport:
             )
         if reply.status != 200:
             hint = _seconds(reply.headers.get("Retry-After"))
-            raise container_error(self._target, reply.status, raw, retry_after_seconds=hint)
-        return raw
-
-    def close(self) -> None:
-        """Let the connections go."""
-        self._pool.clear()
-
-    def _read(self, reply: urllib3.BaseHTTPResponse, until: float) -> bytes:
-        """The whole body. `read1` waits for one piece at a time, so that a slow one is noticed."""
-        pieces = bytearray()
-        while piece := reply.read1(65_536):
-            pieces += piece
-            if len(pieces) > MAX_REPLY_BYTES:
-                raise UnknownReplyError(f"{self._target} answers with more than {MAX_REPLY_BYTES:,} bytes")
-            if time.monotonic() > until:
-                raise AnswerTimeoutError(f"{self._target} took too long to answer, a few bytes at a time")
-        return bytes(pieces)
-
-    def _failed(self, error: urllib3.exceptions.HTTPError) -> DecisionError:
-        if isinstance(error, urllib3.exceptions.ReadTimeoutError):
-            return AnswerTimeoutError(f"{self._target} {what_happened(error)}")
-        return UnreachableError(f"{self._target} {what_happened(error)}; is the adapter running there?")
+            raise container_error(self._target, reply.status, reply.body, retry_after_seconds=hint)
+        return reply.body
 
 
 def _seconds(retry_after: str | None) -> float | None:

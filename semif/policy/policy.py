@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from semif.client.errors import DecisionError
 from semif.client.results import DecisionResult
+from semif.client.retry import TimeLeft
 from semif.policy.criteria import Criteria
 from semif.policy.deliberation import (
     EndpointName,
@@ -49,20 +50,31 @@ class Policy(Criteria):
         *,
         id: str | None = None,  # noqa: A002 - the wire's
         order_debiasing: "OrderDebiasing" = "none",
+        timeout: float | None = None,
         endpoints: "Mapping[str, DecisionClient]" = NOBODY,
     ) -> Outcome:
         """Ask `client` what `DecisionClient.decide` asks, unless a rule decides before, and judge the answer.
 
         `endpoints` are the further ones that the fallback names. One that is overloaded, out of reach, too
-        slow or faulty, after the client's own attempts, has given no answer. Raises DecisionError for what is
-        wrong with the request or the credentials, SemifError where options or endpoints are not the policy's.
+        slow or faulty, after the client's own attempts, has given no answer. `timeout` is for all of them
+        together, in seconds; without it each client has its own. Raises DecisionError for what is wrong with
+        the request or the credentials, SemifError where options or endpoints are not the policy's.
         """
         check_asking(self, question, options, endpoints)
+
+        time_left = TimeLeft(timeout)
 
         def ask(endpoint: EndpointName) -> EndpointReply:
             asked = client if endpoint is None else endpoints[endpoint]
             try:
-                return asked.decide(state, question, options, id=id, order_debiasing=order_debiasing)
+                return asked.decide(
+                    state,
+                    question,
+                    options,
+                    id=id,
+                    order_debiasing=order_debiasing,
+                    timeout=time_left.seconds(),
+                )
             except DecisionError as error:
                 return unanswered(error)
 
@@ -77,15 +89,25 @@ class Policy(Criteria):
         *,
         id: str | None = None,  # noqa: A002 - the wire's
         order_debiasing: "OrderDebiasing" = "none",
+        timeout: float | None = None,
         endpoints: "Mapping[str, AsyncDecisionClient]" = NOBODY,
     ) -> Outcome:
         """As `decide`, on an event loop. Functions in rules run on the loop: they must not block."""
         check_asking(self, question, options, endpoints)
 
+        time_left = TimeLeft(timeout)
+
         async def ask(endpoint: EndpointName) -> EndpointReply:
             asked = client if endpoint is None else endpoints[endpoint]
             try:
-                return await asked.decide(state, question, options, id=id, order_debiasing=order_debiasing)
+                return await asked.decide(
+                    state,
+                    question,
+                    options,
+                    id=id,
+                    order_debiasing=order_debiasing,
+                    timeout=time_left.seconds(),
+                )
             except DecisionError as error:
                 return unanswered(error)
 

@@ -2,6 +2,7 @@
 
 import re
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -40,26 +41,37 @@ def open_pool(
     They go through the proxy that the system names for it; to this machine, never. Raises SemifError for a
     proxy that is none.
     """
+    proxy = proxy_for(url)
+    if proxy is None:
+        return _Redirects(timeout=timeout, retries=retries, maxsize=connections)
+    auth = urllib3.util.parse_url(proxy).auth
+    headers = urllib3.make_headers(proxy_basic_auth=unquote(auth)) if auth else None
+    return _ThroughProxy(proxy, proxy_headers=headers, timeout=timeout, retries=retries, maxsize=connections)
+
+
+def proxy_for(url: str, proxies: Mapping[str, str] | None = None) -> str | None:
+    """The proxy on the way to `url`, maybe with a name and password; None for none, and to this machine.
+
+    It is one of `proxies`, by scheme, else the one that the system names. Raises SemifError for one that is
+    none.
+    """
     parsed = urllib3.util.parse_url(url)
     host = parsed.host or ""
-    proxy = urllib.request.getproxies().get(parsed.scheme or "https")
-    if proxy and host not in LOOPBACK and not urllib.request.proxy_bypass(host):
-        return _through(proxy, timeout=timeout, retries=retries, maxsize=connections)
-    return _Redirects(timeout=timeout, retries=retries, maxsize=connections)
-
-
-def _through(proxy: str, **settings: Any) -> urllib3.ProxyManager:
-    """Connections through `proxy`, which may be written without http:// and with a name and password."""
-    url = proxy if "://" in proxy else f"http://{proxy}"
+    if host in LOOPBACK or (proxies is None and urllib.request.proxy_bypass(host)):
+        return None
+    known = urllib.request.getproxies() if proxies is None else proxies
+    proxy = known.get(parsed.scheme or "https")
+    if not proxy:
+        return None
+    whole = proxy if "://" in proxy else f"http://{proxy}"
     try:
-        auth = urllib3.util.parse_url(url).auth
-        headers = urllib3.make_headers(proxy_basic_auth=unquote(auth)) if auth else None
-        return _ThroughProxy(url, proxy_headers=headers, **settings)
+        urllib3.ProxyManager(whole)
     except (urllib3.exceptions.HTTPError, ValueError):  # not the value: a password may be in it
         raise SemifError(
             "the proxy of this machine's settings (http_proxy, https_proxy, all_proxy) cannot be used; it is "
             "http:// or https://, a host and a port"
         ) from None
+    return whole
 
 
 def check_url(url: str) -> None:

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from semif.client.errors import AccessError, DecisionError, OverloadedError, ThrottledError, UnreachableError
 from semif.client.retry import Retry, until_answered
-from semif.client.transport import Transport
+from semif.client.sending.transport import Transport
 from semif.evaluation.asking.forms import ReplyContent, RequestForm
 from semif.evaluation.asking.forms.fields import read_reply
 from semif.evaluation.runs.labelled_tasks import LabelledTask
@@ -85,7 +85,7 @@ class AskedTarget:
         return Asked(self.form.read(ordered, reply), counted.sent, counted.refused, _document(reply))
 
     def _send(self, body: bytes, transport: "_Counted") -> bytes:
-        return until_answered(lambda: transport.send(body), retry=self._retry)
+        return until_answered(lambda seconds: transport.send(body, seconds), retry=self._retry)
 
     def close(self) -> None:
         """Let the connections go."""
@@ -99,10 +99,10 @@ class _Counted:
         self._transport = transport
         self.sent = self.refused = 0
 
-    def send(self, body: bytes) -> bytes:
+    def send(self, body: bytes, seconds: float | None) -> bytes:
         self.sent += 1
         try:
-            return self._transport.send(body)
+            return self._transport.send(body, seconds)
         except (OverloadedError, ThrottledError):
             self.refused += 1
             raise

@@ -377,12 +377,15 @@ def test_an_answer_to_another_question_is_none(client: DecisionClient, stand_in:
         asking.decide(STATE, QUESTION, Team)
 
 
-def test_applications_import_names_and_other_modules_load_no_aws_client() -> None:
+def test_only_endpoints_load_an_aws_client() -> None:
     program = (
         "import sys, semif, semif.client.results, semif.client.errors, semif.client.questions; "
         "import semif.lock.lock_file; "
         "assert not {'boto3', 'botocore', 'urllib3'} & set(sys.modules); "
-        "from semif import AsyncDecisionClient, DecisionClient; assert 'botocore' in sys.modules"
+        "from semif import AsyncDecisionClient, DecisionClient, Policy; "
+        "DecisionClient(url='http://127.0.0.1:1'), AsyncDecisionClient(url='http://127.0.0.1:1'); "
+        "assert not {'boto3', 'botocore', 'httpx2'} & set(sys.modules); "
+        "DecisionClient('demo', region='eu-central-1'); assert 'botocore' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
     assert {"AsyncDecisionClient", "DecisionClient", "DecisionResult", "Question", "Retry"} <= set(dir(semif))

@@ -15,11 +15,12 @@ from semif import AsyncDecisionClient, DecisionClient, Retry
 from semif.cli import main
 from semif.client.errors import AccessError, RequestRefusedError
 from semif.errors import SemifError
-from semif.policy import Condition, Fallback, Outcome, Rule, load_policy
+from semif.policy import Condition, Fallback, NoAnswer, Outcome, Rule, load_policy
 from semif.project.root import project_root
 from semif_adapter.contract.wire import DecisionResponse
 from tests.support.machine.fake_clock import FakeClock
 from tests.support.runs.policies import OPTIONS, answer, policy
+from tests.support.servers.hanging import hanging
 from tests.support.servers.sagemaker_stand_in import HANG_UP, Reply, StandIn, adapter_error
 
 EXAMPLES = project_root() / "examples"
@@ -102,6 +103,15 @@ def _lack(reply: Any) -> str | None:
     if reply.kind == "no_answer":
         return str(reply.code or reply.error)
     return reply.shortfalls[0].check if reply.shortfalls else None
+
+
+def test_all_endpoints_of_a_policy_share_its_time(client: DecisionClient) -> None:
+    made = policy(fallback=Fallback(endpoints=("large", "larger")))
+    with hanging() as server, DecisionClient(url=server.url) as slow:
+        others = {"large": slow, "larger": client}
+        outcome = made.decide(slow, STATE, QUESTION, OPTIONS, timeout=0.2, endpoints=others)
+    assert outcome.needs_person
+    assert [told.code for told in outcome.answers if isinstance(told, NoAnswer)] == ["timeout"] * 3
 
 
 @pytest.mark.parametrize(("status", "error"), [(400, RequestRefusedError), (403, AccessError)])
