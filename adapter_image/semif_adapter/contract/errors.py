@@ -1,9 +1,10 @@
 """Errors that carry what a client is told: the HTTP status, a stable code, a message without user text."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from semif_adapter.contract.wire import ErrorBody, ErrorDetail, WireModel
+if TYPE_CHECKING:
+    from semif_adapter.contract.wire import ErrorBody, WireModel
 
 Location = tuple[str | int, ...]
 """Keys and array indices from a request's top to a place in it; a caller's own key as its position, `#2`."""
@@ -21,7 +22,7 @@ class Refusal(NamedTuple):
     """How a client is told about an error."""
 
     status: int
-    body: WireModel
+    body: "WireModel"
     headers: dict[str, str]
 
 
@@ -38,11 +39,9 @@ class AdapterError(Exception):
         self.message = message
         self.path = path
 
-    def body(self) -> ErrorBody:
+    def body(self) -> "ErrorBody":
         """The reply's body."""
-        return ErrorBody(
-            error=ErrorDetail(code=self.code, message=self.message, path=self.path), retryable=False
-        )
+        return _body(self)
 
 
 class InvalidRequestError(AdapterError):
@@ -132,10 +131,9 @@ class OverloadedError(AdapterError):
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
 
-    def body(self) -> ErrorBody:
+    def body(self) -> "ErrorBody":
         """The reply's body, with the hint that SageMaker would lose as a header."""
-        detail = ErrorDetail(code=self.code, message=self.message)
-        return ErrorBody(error=detail, retryable=True, retry_after_seconds=self.retry_after_seconds)
+        return _body(self, retry_after_seconds=self.retry_after_seconds)
 
 
 class DeadlineError(OverloadedError):
@@ -178,3 +176,15 @@ class EngineError(AdapterError):
 
 class StartupError(Exception):
     """The adapter cannot start. The message is one line that says what to change."""
+
+
+def _body(error: AdapterError, *, retry_after_seconds: float | None = None) -> "ErrorBody":
+    """What a client is told of `error`; it may ask again where there is a time for that."""
+    # The child processes of a start raise errors and answer nobody: pydantic would be half of their time.
+    from semif_adapter.contract.wire import ErrorBody, ErrorDetail  # noqa: PLC0415
+
+    return ErrorBody(
+        error=ErrorDetail(code=error.code, message=error.message, path=error.path),
+        retryable=retry_after_seconds is not None,
+        retry_after_seconds=retry_after_seconds,
+    )

@@ -1,4 +1,7 @@
-"""System One's clients against `semif serve`: the suite, JevBench, its SDK, the Strands SDK's body."""
+"""System One's clients against `semif serve`: the suite, JevBench, its SDK, the Strands SDK's body.
+
+On a tiny model: what they look at does not depend on the weights.
+"""
 
 import json
 import runpy
@@ -42,16 +45,15 @@ PATIENT = {"SEMIF_DEADLINE_SECONDS": "600"}
 
 
 @pytest.fixture(scope="module")
-def locked(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def locked(tiny_gguf: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("serve") / "log"
-    with serving(log, SEMIF_API_KEY=KEY, **PATIENT) as url:
+    with serving(log, model=str(tiny_gguf()), SEMIF_API_KEY=KEY, **PATIENT) as url:
         yield url
     assert KEY not in log.read_text()
 
 
 @pytest.fixture(scope="module")
 def open_to_all(tiny_gguf: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A tiny model: what a key changes does not depend on the weights, and the other run asked real ones."""
     with serving(tmp_path_factory.mktemp("serve") / "log", model=str(tiny_gguf()), **PATIENT) as url:
         yield url
 
@@ -90,7 +92,7 @@ def test_the_official_sdk_gets_typed_answers(locked: str, compression: str | boo
         reply = client.system_one(state=STATE, questions=QUESTIONS)
         models = client.models.list()
 
-    assert reply.model == models.models[0].name == "embedded"
+    assert reply.model == models.models[0].name == "tiny-qwen3"  # as the GGUF names itself
     assert 0 <= reply.nouls["refund"].noul <= 1
     assert reply.choices["team"].choice in ("Billing", "Technical")
     assert sum(reply.choices["team"].probabilities.values()) == pytest.approx(1)

@@ -10,6 +10,11 @@ FOLDERS = (Path(sys.executable).parent, Path(__file__).resolve().parents[3] / "n
 # Here and not in a hook: a conftest file imports the CDK, which starts the first `node` of PATH.
 os.environ["PATH"] = os.pathsep.join([*map(str, FOLDERS), os.environ.get("PATH", os.defpath)])
 
+# Every worker and some hundred programs read the same sources: compiled once and kept beside them,
+# as is Python's default, whatever the shell says.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A shell without job control has its programs in the background ignore Ctrl-C, and they have theirs ignore
 # it: tests that send it to a command would see nothing happen.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -289,19 +289,23 @@ def test_a_refusal_is_told_in_the_adapters_words_at_its_field(browser: "Browser"
 
 
 LONG = {
-    "id": "long",
-    "state": "The lamp is on. " * 700,
-    "question": "Is it on?",
-    "options": [{"id": "yes"}, {"id": "no"}],
+    "decision": {
+        "id": "long",
+        "state": "The lamp is on.",
+        "question": "Which lamp is it?",
+        "options": [{"id": f"lamp-{number}", "description": "in the hall " * 15} for number in range(16)],
+    },
+    "parameters": {"order_debiasing": "rotate"},
 }
+"""Sixteen prompts of some thousand tokens: seconds on a tiny model too, of which few are waited for."""
 
 
 def test_letters_a_full_server_and_a_dead_one(
-    browser: "Browser", embedded_gguf: Path, tmp_path: Path
+    browser: "Browser", tiny_gguf: Callable[..., Path], tmp_path: Path
 ) -> None:
-    port, log = free_port(), tmp_path / "log"
+    port, log, model = free_port(), tmp_path / "log", str(tiny_gguf())
     variables = {"SEMIF_READOUT": "letters", "SEMIF_MAX_IN_FLIGHT": "1"}
-    server = start(port, log, "--ui", **variables)
+    server = start(port, log, "--ui", model=model, **variables)
     try:
         with looking(browser, failures=True) as page:
             page.goto(f"http://localhost:{port}")
@@ -315,11 +319,11 @@ def test_letters_a_full_server_and_a_dead_one(
 
             alert = page.get_by_role("alert")
             with socket.create_connection(("127.0.0.1", port)) as slow:
-                body = json.dumps({"decision": LONG}).encode()
+                body = json.dumps(LONG).encode()
                 slow.sendall(
                     b"POST /invocations HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
                     b"content-length: %d\r\n\r\n%s" % (len(body), body)
-                )  # takes the only place for some seconds
+                )  # takes the only place, until it hangs up
                 page.get_by_label("Ask in every order").uncheck()
                 alert.wait_for()
                 assert "asking again in " in alert.inner_text()
@@ -330,7 +334,7 @@ def test_letters_a_full_server_and_a_dead_one(
             server.wait(60)
             page.get_by_label("Question").fill("Who takes care of this?")
             alert.get_by_text("the adapter does not answer").wait_for()
-            server = start(port, log, "--ui", **variables)
+            server = start(port, log, "--ui", model=model, **variables)
             settle(page)
             assert alert.count() == 0
     finally:
