@@ -52,8 +52,9 @@ node_modules/.installed: package.json package-lock.json $(VENV)/.node
 demo: setup ## Pack, verify, deploy, host and ask the embedded model, on an AWS on this machine.
 	@$(BIN)/semif demo
 
+# Three workers for two cores: the chains wait for stacks and servers a good part of their time.
 test: setup ## Run the tests, but those of image-test.
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 3
 
 image-test: setup ## Build the image on this machine, start it as SageMaker does, ask it (needs system-deps, root).
 	@$(BIN)/python -m pytest tests/image

@@ -1,5 +1,7 @@
 """What would end the process at the first text, or at the load, ends the start with a line."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +31,15 @@ def test_texts_hold_every_byte_of_utf8() -> None:
     seen = {byte for _, text in texts() for byte in text.encode()}
 
     assert seen == {*range(0x80), *range(0x80, 0xC0), *range(0xC2, 0xF5)}
+
+
+def test_the_child_processes_of_a_start_do_without_pydantic() -> None:
+    """It would be half of their time, and they answer nobody."""
+    looks = (
+        "import sys, semif_adapter.engine.rehearsal, semif_adapter.prompt.rendering\n"
+        "sys.exit('pydantic' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", looks], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("vocabulary", ["bytes", "sentencepiece"])

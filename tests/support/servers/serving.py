@@ -50,7 +50,12 @@ def start(
         assert server.poll() is None, log.read_text()
         return is_ready(port)
 
-    eventually(ready)
+    try:
+        eventually(ready)
+    except BaseException:
+        server.kill()
+        server.wait()
+        raise
     return server
 
 
