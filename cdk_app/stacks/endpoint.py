@@ -176,5 +176,7 @@ class EndpointStack(ModelStack):
             endpoint=endpoint,
             max_instance_count=table.max_instance_count,
             min_instance_count=table.min_instance_count,
+            schedule=table.schedule,
+            schedule_timezone=table.schedule_timezone,
         )
         self.scale(environment, table, scaling)

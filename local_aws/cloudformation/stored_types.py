@@ -51,10 +51,15 @@ def _topic_policy(context: LocalContext) -> ResourceType:
 
 def _scalable_target(context: LocalContext) -> ResourceType:
     def put(_: str, properties: Params) -> Created:
-        wanted = _checked("application-autoscaling", "RegisterScalableTarget", properties)
-        context.client("application-autoscaling").register_scalable_target(**wanted)
-        keys = ("ResourceId", "ScalableDimension", "ServiceNamespace")
-        return Created("|".join(wanted[key] for key in keys))
+        bounds = {key: value for key, value in properties.items() if key != "ScheduledActions"}
+        wanted = _checked("application-autoscaling", "RegisterScalableTarget", bounds)
+        client = context.client("application-autoscaling")
+        client.register_scalable_target(**wanted)
+        target = {key: wanted[key] for key in ("ResourceId", "ScalableDimension", "ServiceNamespace")}
+        for action in properties.get("ScheduledActions", []):
+            asked = _checked("application-autoscaling", "PutScheduledAction", action | target)
+            client.put_scheduled_action(**asked)
+        return Created("|".join(target.values()))
 
     def delete(created: Created) -> None:
         context.client("application-autoscaling").deregister_scalable_target(**_target(created.physical_id))

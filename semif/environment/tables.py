@@ -112,6 +112,16 @@ def _no_boolean(days: object) -> object:
 
 RetentionDays = Annotated[_Days, BeforeValidator(_no_boolean)]
 """What CloudWatch Logs offers."""
+Schedule = Annotated[
+    str,
+    *_written_as(
+        r"(cron\([A-Za-z0-9 ,*?/#LW-]{1,120}\)|at\([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\))",
+        "a schedule, cron(0 7 ? * MON-FRI *) or at(2026-12-24T18:00:00)",
+    ),
+]
+TimeZone = Annotated[
+    str, *_written_as(r"[A-Za-z]+([/_+-][A-Za-z0-9]+)*", "a time zone by its name, such as Europe/Berlin")
+]
 CooldownSeconds = Annotated[int, Field(ge=0, le=7200)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 
@@ -243,6 +253,10 @@ class ScalingTable(FileTable):
     """Time for added instances to start before more are added; unset: half of both start-up timeouts."""
     scale_in_cooldown_seconds: CooldownSeconds | None = None
     """Time between taking instances away; unset: both start-up timeouts, so long it takes to get one back."""
+    schedule: Annotated[dict[Schedule, int], Field(default_factory=dict, max_length=20)]
+    """The fewest instances from a time on: `"cron(0 7 ? * MON-FRI *)" = 4`, and later fewer again."""
+    schedule_timezone: TimeZone = "UTC"
+    """The time zone of the schedule."""
 
 
 class DeploymentTable(FileTable):

@@ -1,6 +1,6 @@
 """How many instances a variant may have: the rules that environment files and constructs share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from semif.sagemaker.instances import InstanceType, instance_type
 
@@ -12,8 +12,12 @@ def scaling_problems(
     instance_types: Sequence[str],
     max_instance_count: int,
     min_instance_count: int,
+    schedule: Mapping[str, int],
 ) -> Iterator[str]:
     """What is wrong with the bounds of a variant's scaling, one line for each problem.
+
+    `schedule` raises the fewest instances from a time on. `min_instance_count` stays the fewest of all: what
+    else needs to know how few there may be, as an update in steps does, so stays true.
 
     Only an asynchronous endpoint keeps requests while it has no instance ("Autoscale an asynchronous
     endpoint", SageMaker developer guide); a realtime one scales to zero with inference components alone
@@ -35,6 +39,12 @@ def scaling_problems(
             f"initial_instance_count = {initial_instance_count}: allowed are "
             f"{max(min_instance_count, 1)} to {max_instance_count}, the bounds of the scaling"
         )
+    for when, count in schedule.items():
+        if not min_instance_count <= count <= max_instance_count:
+            yield (
+                f"schedule: {count} from {when} on: allowed are {min_instance_count} (min_instance_count) to "
+                f"{max_instance_count}"
+            )
     if burstable := [name for name in instance_types if name.startswith(("ml.t2.", "ml.t3."))]:
         yield f"{', '.join(burstable)} cannot be scaled: SageMaker scales no burstable types, take another"
 

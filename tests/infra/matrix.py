@@ -43,6 +43,10 @@ OPERATION = {
     "canary": """[scaling]
 min_instance_count = 2
 max_instance_count = 5
+schedule_timezone = "Europe/Berlin"
+[scaling.schedule]
+"cron(0 7 ? * MON-FRI *)" = 4
+"cron(0 20 ? * MON-FRI *)" = 2
 [deployment]
 strategy = "canary"
 [alarms]

@@ -1,5 +1,6 @@
 """How many instances: bounds that are refused, the policies by concurrency and by backlog."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match, Template
 
+from semif.environment.environment import Environment
 from semif.errors import ProblemsError
 from semif.images.image_ref import ImageRef
 from semif_constructs.hosting.async_inference import AsyncInference
@@ -15,6 +17,7 @@ from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel
 from semif_constructs.hosting.variant_scaling import VariantScaling
 from semif_constructs.watching.capacity_alarms import CapacityAlarms
+from tests.infra.matrix import cases
 
 Templates = dict[str, Any]
 TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
@@ -191,6 +194,46 @@ def test_no_instance_is_wrong_only_while_requests_wait(stack: Stack) -> None:
             "Threshold": 900,
         },
     )
+
+
+def test_the_fewest_follow_the_clock(matrix: dict[str, Templates]) -> None:
+    wanted = ("canary", "realtime")
+    name = next(key for key, case in cases().items() if (case["operation"], case["mode"]) == wanted)
+    Template.from_json(matrix[name]["Endpoint"]).has_resource_properties(
+        TARGET,
+        {
+            "MinCapacity": 2,
+            "ScheduledActions": [
+                {
+                    "ScalableTargetAction": {"MinCapacity": count},
+                    "Schedule": when,
+                    "ScheduledActionName": f"fewest-{number}",
+                    "Timezone": "Europe/Berlin",
+                }
+                for number, (when, count) in enumerate(
+                    {"cron(0 7 ? * MON-FRI *)": 4, "cron(0 20 ? * MON-FRI *)": 2}.items(), start=1
+                )
+            ],
+        },
+    )
+
+
+@pytest.mark.parametrize(("count", "refused"), [(1, True), (2, False), (3, False), (4, True)])
+def test_a_schedule_stays_within_the_bounds(
+    environment_of: Callable[..., Environment], count: int, refused: bool
+) -> None:
+    text = (
+        'kind = "decision"\nremoval = "destroy"\n[model]\npreset = "embedded"\n[endpoint]\n'
+        'instance_type = "ml.c6i.large"\ninitial_instance_count = 2\n[scaling]\nmin_instance_count = 2\n'
+        f'max_instance_count = 3\n[scaling.schedule]\n"cron(0 7 ? * MON-FRI *)" = {count}\n'
+    )
+    if not refused:
+        assert environment_of(text).scaling
+        return
+    with pytest.raises(
+        ProblemsError, match=rf"schedule: {count} from cron\(0 7 .* on: allowed are 2 .* to 3"
+    ):
+        environment_of(text)
 
 
 @pytest.mark.parametrize(("second", "unlike"), [("ml.c7i.2xlarge", True), ("ml.c6i.large", False)])

@@ -1,5 +1,6 @@
 """How many instances a variant has, as its load asks for it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import Annotations
@@ -29,10 +30,14 @@ class VariantScaling(Construct):
         endpoint: ModelEndpoint,
         max_instance_count: int,
         min_instance_count: int,
+        schedule: Mapping[str, int] | None = None,
+        schedule_timezone: str = "UTC",
     ) -> None:
         """Register the variant. A minimum of 0 is for asynchronous endpoints.
 
-        A pool whose types do unlike work is warned of.
+        `schedule` maps expressions of Application Auto Scaling (`cron(0 7 ? * MON-FRI *)`, `at(...)`), in the
+        time zone `schedule_timezone`, to the fewest instances from then on. A pool whose types do unlike work
+        is warned of.
 
         Raises ProblemsError with everything that is wrong with the bounds.
         """
@@ -44,6 +49,7 @@ class VariantScaling(Construct):
                 instance_types=endpoint.instance_types,
                 max_instance_count=max_instance_count,
                 min_instance_count=min_instance_count,
+                schedule=schedule or {},
             )
         )
         if problems:
@@ -60,6 +66,7 @@ class VariantScaling(Construct):
             min_capacity=min_instance_count,
             resource_id=f"endpoint/{endpoint.endpoint_name}/variant/{VARIANT_NAME}",
             scalable_dimension="sagemaker:variant:DesiredInstanceCount",
+            scheduled_actions=_scheduled_actions(schedule or {}, schedule_timezone) or None,
             service_namespace="sagemaker",
         )
         self.node.default_child = self._target
@@ -96,3 +103,19 @@ class VariantScaling(Construct):
             scaling_target_id=self._target.ref,
             **configuration,
         )
+
+
+def _scheduled_actions(
+    schedule: Mapping[str, int], timezone: str
+) -> list[scaling.CfnScalableTarget.ScheduledActionProperty]:
+    """An action that sets the fewest instances for each entry, named after its place."""
+    target = scaling.CfnScalableTarget
+    return [
+        target.ScheduledActionProperty(
+            scalable_target_action=target.ScalableTargetActionProperty(min_capacity=count),
+            schedule=when,
+            scheduled_action_name=f"fewest-{number}",
+            timezone=timezone,
+        )
+        for number, (when, count) in enumerate(schedule.items(), start=1)
+    ]

@@ -1,1 +1,1 @@
-"""Who may read the images, and the findings of cdk-nag that are acknowledged with a reason."""
+"""Who may pull images, write logs and use keys; findings of cdk-nag that are accepted with a reason."""

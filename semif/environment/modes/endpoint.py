@@ -73,6 +73,11 @@ class EndpointMode(InferenceMode):
                 instance_types=instance_types_in(tables),
                 max_instance_count=most,
                 min_instance_count=_min_instance_count(tables),
+                schedule={
+                    when: count
+                    for when, count in table_in(scaling, "schedule").items()
+                    if isinstance(count, int)
+                },
             ):
                 yield f"scaling: {problem}"
 
