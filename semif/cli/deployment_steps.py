@@ -17,6 +17,7 @@ from semif.deployment import stages
 from semif.deployment.endpoint_watch import EndpointLook, OnLook
 from semif.deployment.first_answer import first_answer
 from semif.deployment.target_cdk import OnLine
+from semif.environment.cost import instance_cost
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.lock.lock_file import Lock, UnbuiltImage
@@ -97,6 +98,8 @@ def _prepare_account(steps: Steps, target: Target) -> None:
         step.note = place
         if check.problems:
             raise ProblemsError(place, check.problems)
+    for line in instance_cost(target.environment).lines:
+        steps.console.print(f"       cost: {escape(line)}", soft_wrap=True)
     # Whether the endpoint has to move at all is known when the stack is synthesised.
     for warning in [*check.warnings, *check.update_problems]:
         steps.console.print(f"       [yellow]warning[/] {escape(warning)}", soft_wrap=True)

@@ -5,13 +5,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from semif.environment.cost import instance_cost
 from semif.environment.environment import Environment
 from semif.environment.kinds import KINDS
 from semif.environment.memory_need import USABLE_SHARE, MemoryNeed
 from semif.environment.modes import MODES
 from semif.environment.problems import FIXED_SETTINGS, keys_of_others
 from semif.errors import SemifError
-from semif.sagemaker.instances import InstanceType, instance_type
+from semif.sagemaker.instances import PRICES_OF, InstanceType, instance_type
 
 FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
     "from the file",
@@ -25,7 +26,7 @@ _NOT_SETTABLE = {*FIXED_SETTINGS, "api_key"}
 
 def resolved(environment: Environment) -> dict[str, Any]:
     """The environment as plain values for JSON. Raises SemifError where the preset's file is wrong."""
-    need = environment.memory_need
+    need, cost = environment.memory_need, instance_cost(environment)
     return {
         "environment": environment.name,
         "kind": environment.kind,
@@ -40,6 +41,13 @@ def resolved(environment: Environment) -> dict[str, Any]:
             "model": _model(environment),
         },
         "memory_needed": None if need is None else _memory(need),
+        "cost": {
+            "usd_per_hour": cost.per_hour,
+            "usd_per_month_least": cost.month_least,
+            "usd_per_month_most": cost.month_most,
+            "prices_of": PRICES_OF,
+            "lines": list(cost.lines),
+        },
         "instances": [_instance(instance_type(name)) for name in environment.endpoint.instance_types],
         "warnings": list(environment.warnings),
     }

@@ -27,6 +27,9 @@ UNSUPPORTED_FAMILIES = {
 }
 """Families of SageMaker hosting that the table leaves out, each with the reason."""
 
+PRICES_OF = "us-east-1, September 2026"
+"""Where and when the newest of the table's prices held."""
+
 _MIB = 1024 * 1024
 
 
@@ -46,6 +49,8 @@ class InstanceType:
     """NVMe disks of its own; 0: it has none and takes a volume."""
     transforms: bool
     """Whether Batch Transform offers it."""
+    usd_per_hour: float | None
+    """On demand in us-east-1, at the time of `PRICES_OF`; None: no price is known here."""
 
     @property
     def family(self) -> str:
@@ -84,6 +89,7 @@ def instance_types() -> dict[str, InstanceType]:
             gpu_memory_bytes=int(row["gpu_memory_mib"]) * _MIB,
             local_disk_gb=int(row["local_disk_gb"]),
             transforms=row["transform"] == "1",
+            usd_per_hour=float(row["usd_per_hour"]) if row["usd_per_hour"] else None,
         )
         for row in rows
     )

@@ -11,6 +11,7 @@ from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option, print_json
 from semif.deployment.modes import deployed_mode
 from semif.deployment.modes.mode import Running
+from semif.environment.cost import instance_cost
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
 from semif.target.target import Target, open_target
@@ -47,6 +48,7 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
                 "stacks": stacks,
                 **running.facts,
                 "lock": None if lock is None else lock.model_dump(mode="json", by_alias=True),
+                "cost": None if target.local else list(instance_cost(target.environment).lines),
                 "problems": problems,
                 "notes": [note] if note else [],
             }
@@ -90,6 +92,9 @@ def _show(
     if lock is not None:
         console.print(f"  image  {escape(lock.image_uri)}")
         console.print(f"  model  {escape(lock.model.name)}, {escape(lock.model.address)}")
+    if not target.local:  # on this machine nothing is billed
+        for line in instance_cost(target.environment).lines:
+            console.print(f"  cost   {escape(line)}")
     for problem in problems:
         console.print(f"  [red]![/] {escape(problem)}")
     if not problems:

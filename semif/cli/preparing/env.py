@@ -137,6 +137,7 @@ def _print_view(view: dict[str, Any]) -> None:
     )
     _print_rows("container variables", list(view["container_variables"].items()) or [("none", "")])
     _print_rows("instance types", [_instance_row(entry) for entry in view["instances"]])
+    _print_rows("cost of the instances", [("", line) for line in view["cost"]["lines"]])
     if view["memory_needed"] is not None:
         _print_rows("memory needed, estimated", _memory_rows(view["memory_needed"]))
     for warning in view["warnings"]:

@@ -1,6 +1,7 @@
 """The table of instance types against what it was made from, and what is said of types that it lacks."""
 
 import gzip
+import itertools
 import json
 from pathlib import Path
 
@@ -42,8 +43,23 @@ def test_the_sizes_are_ec2s() -> None:
             gpu_memory_bytes=gpus.get("TotalGpuMemoryInMiB", 0) << 20,
             local_disk_gb=disks["TotalSizeInGB"],
             transforms=name in SERVICE.shape_for("TransformInstanceType").enum,
+            usd_per_hour=instance.usd_per_hour,
         )
         assert {gpu["Manufacturer"] for gpu in gpus.get("Gpus", ())} <= {"NVIDIA"}
+
+
+def test_a_larger_type_of_a_family_costs_more() -> None:
+    """What a slip of the pen would break; the prices themselves have no source on this machine."""
+    families: dict[str, list[InstanceType]] = {}
+    for one in instance_types().values():
+        if one.usd_per_hour is not None:
+            families.setdefault(one.family, []).append(one)
+    assert {"c6i", "g5", "g6", "g6e"} <= set(families)
+    for family, members in families.items():
+        # A type with more of everything is the dearer one; several GPUs cost more than one with more memory.
+        for small, large in itertools.permutations(members, 2):
+            if small.vcpus < large.vcpus and small.gpus <= large.gpus:
+                assert small.usd_per_hour < large.usd_per_hour, (family, small.name, large.name)  # type: ignore[operator]  # neither is None
 
 
 def test_the_accelerator_follows_from_the_hardware() -> None:
