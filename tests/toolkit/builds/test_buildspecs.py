@@ -242,11 +242,17 @@ def test_passwords_go_through_standard_input_to_both_registries(image_build: Cod
     assert "secret" not in outcome.output
 
 
-def test_a_base_in_a_private_registry_of_another_region_gets_its_own_login(image_build: CodeBuild) -> None:
-    registry = "999988887777.dkr.ecr.us-west-2.amazonaws.com"
+@pytest.mark.parametrize(
+    ("region", "domain"),
+    [("us-west-2", "amazonaws.com"), ("cn-north-1", "amazonaws.com.cn"), ("eusc-de-east-1", "amazonaws.eu")],
+)
+def test_a_base_in_a_private_registry_of_another_region_gets_its_own_login(
+    image_build: CodeBuild, region: str, domain: str
+) -> None:
+    registry = f"999988887777.dkr.ecr.{region}.{domain}"
     outcome = build_image(image_build, base=f"{registry}/llama-cpp@sha256:{BASE_DIGEST}")
     assert outcome.passed, outcome.output
-    assert "ecr get-login-password --region us-west-2" in outcome.commands("aws")
+    assert f"ecr get-login-password --region {region}" in outcome.commands("aws")
     assert any(command.endswith(registry) for command in outcome.commands("docker"))
 
 
