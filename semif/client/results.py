@@ -1,11 +1,11 @@
 """A decision's answer for programs: the choice in the caller's own type, and the numbers behind it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Generic, TypeVar
 
+from semif.client.values.options import ByOption
 from semif_adapter.contract.wire import AppliedCalibration, ModelInfo, Result, ResultTiming
 
 Choice_co = TypeVar("Choice_co", covariant=True)
@@ -13,7 +13,8 @@ Choice_co = TypeVar("Choice_co", covariant=True)
 
 @dataclass(frozen=True)
 class DecisionResult(Generic[Choice_co]):
-    """The answer to one decision. All mappings go from an option's id to its number, in request order."""
+    """The answer to one decision. All mappings go from an option's id to its number, in request
+    order; an option finds its number too: `probabilities[Team.BILLING]`."""
 
     choice: Choice_co
     """The most probable option, the first of them where several are, as what the caller gave for it."""
@@ -21,14 +22,14 @@ class DecisionResult(Generic[Choice_co]):
     """The wire's own result."""
 
     @property
-    def probabilities(self) -> Mapping[str, float]:
+    def probabilities(self) -> ByOption:
         """Probability of each option, 0 to 1; they add up to 1."""
-        return MappingProxyType(dict(zip(self.raw.option_ids, self.raw.probabilities, strict=True)))
+        return ByOption(self.raw.option_ids, self.raw.probabilities)
 
     @property
-    def option_logits(self) -> Mapping[str, float]:
+    def option_logits(self) -> ByOption:
         """What the softmax took for each option; see `Result.option_logits`."""
-        return MappingProxyType(dict(zip(self.raw.option_ids, self.raw.option_logits, strict=True)))
+        return ByOption(self.raw.option_ids, self.raw.option_logits)
 
     @property
     def id(self) -> str:
