@@ -1,7 +1,8 @@
 """A decision's answer for programs: the choice in the caller's own type, and the numbers behind it."""
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -20,6 +21,17 @@ class DecisionResult(Generic[Choice_co]):
     """The most probable option, the first of them where several are, as what the caller gave for it."""
     raw: Result
     """The wire's own result."""
+
+    @classmethod
+    def load(cls, document: object) -> "DecisionResult[str]":
+        """The answer in a reply, or in the `raw` of a run's record; its `choice` is an id.
+
+        Raises ValidationError for a document that holds no result of this version.
+        """
+        if isinstance(document, Mapping) and "result" in document:
+            document = document["result"]
+        raw = Result.model_validate_json(json.dumps(document))
+        return DecisionResult(raw.option_ids[best_option(raw.probabilities)], raw)
 
     @property
     def probabilities(self) -> ByOption:
