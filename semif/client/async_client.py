@@ -18,7 +18,6 @@ from semif.client.reply import WireAnswer
 from semif.client.request import (
     OrderDebiasing,
     Request,
-    State,
     as_written,
     one_decision,
     several_decisions,
@@ -26,6 +25,7 @@ from semif.client.request import (
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry, Returned, checked_timeout
 from semif.client.transport import CONNECTIONS, open_transport
+from semif.client.values.states import State
 
 if TYPE_CHECKING:
     from typing import Self

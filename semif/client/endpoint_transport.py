@@ -87,12 +87,13 @@ class EndpointTransport(Transport):
         """The endpoint's name."""
         return self._endpoint
 
-    async def _exchange(self, body: bytes) -> bytes:
+    async def exchange(self, body: bytes) -> bytes:
+        """As `Transport.exchange`."""
         try:
             signed = await asyncio.to_thread(self._call.signed, body)
             if isinstance(signed, bytes):
                 return signed
-            reply = await self._sender.post(signed.url, signed.headers, signed.body)
+            reply = await self.sender.post(signed.url, signed.headers, signed.body)
             if reply.status >= 300:
                 self._call.raise_for(reply)
             return reply.body

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, get
 
 from semif.client.errors import RequestRefusedError
 from semif.client.results import Choice_co
+from semif.client.values.options import option_id, own_description
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-Choice = TypeVar("Choice", bound=str | Enum)
+Choice = TypeVar("Choice", bound=str | Enum | bool)
 FirstChoice = TypeVar("FirstChoice")
 SecondChoice = TypeVar("SecondChoice")
 ThirdChoice = TypeVar("ThirdChoice")
@@ -18,11 +19,12 @@ ThirdChoice = TypeVar("ThirdChoice")
 
 ListedOptions: TypeAlias = Mapping[Choice, str | None] | Sequence[Choice]
 """Ids in the order that the model shall see them, or ids with their descriptions (None for none). A member of
-an Enum may stand for an id: its value, a string, is the id then."""
+an Enum may stand for an id: its value, a string, is the id then, or an id with its description. True and
+False stand for `yes` and `no`."""
 
 _ALLOWED = (
-    "options are a list of ids, a mapping from ids to descriptions, an Enum whose values are strings, or a "
-    "Literal of strings"
+    "options are a list of ids, a mapping from ids to descriptions, an Enum whose values are strings (or a "
+    "string and its description), a Literal of strings, or bool"
 )
 
 
@@ -30,7 +32,7 @@ class Question(Generic[Choice_co]):
     """One question for `decide_many`, with the options to choose from.
 
     The answer's `choice` is one of the options as they were given: a string for a list of ids or a mapping, a
-    member for an Enum class or members of one, one of the strings for a Literal type.
+    member for an Enum class or members of one, one of the strings for a Literal type, True or False for bool.
     """
 
     @overload
@@ -61,6 +63,8 @@ def _pairs(options: Any) -> Iterator[tuple[Any, Any]]:
         return iter(options.items())
     if isinstance(options, Sequence) and not isinstance(options, str | bytes):
         return ((option, None) for option in options)
+    if options is bool:
+        return ((answer, None) for answer in (True, False))
     if isinstance(options, type) and issubclass(options, Enum):
         return ((member, None) for member in options)
     got = options.__name__ if isinstance(options, type) else f"a {type(options).__name__}"
@@ -68,7 +72,8 @@ def _pairs(options: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _option(choice: Any, description: Any) -> dict[str, Any]:
-    identifier = choice.value if isinstance(choice, Enum) else choice
+    identifier = option_id(choice)
+    description = own_description(choice) if description is None else description
     if not isinstance(identifier, str):
         what = f"a member of {type(choice).__name__}" if isinstance(choice, Enum) else "an option"
         raise RequestRefusedError(

@@ -1,7 +1,7 @@
 """What is sent: a request's bytes, checked before they cost a call, and how its reply is read."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -9,6 +9,7 @@ from semif.client.errors import RequestRefusedError, UnknownReplyError
 from semif.client.questions import Question
 from semif.client.reply import WireAnswer, read_answer
 from semif.client.results import Choice_co, DecisionResult, best_option
+from semif.client.values.states import State, as_json_value, json_default
 from semif.errors import SemifError
 from semif.project.whole_files import utf8
 from semif_adapter.contract.errors import InvalidRequestError
@@ -17,8 +18,6 @@ from semif_adapter.forms.invocations import FORMS, parse_decisions, read_documen
 
 Read_co = TypeVar("Read_co", covariant=True)
 
-State: TypeAlias = str | Mapping[str, Any] | Sequence[Any]
-"""What a decision is about: text, or what JSON has for an object or an array."""
 OrderDebiasing: TypeAlias = Literal["none", "rotate"]
 """See `semif_adapter.contract.wire.Parameters`."""
 
@@ -110,10 +109,23 @@ def request_body(text: bytes, *, name: str) -> bytes:
 def _decision(state: State, question: Question[Any], identifier: str) -> dict[str, Any]:
     return {
         "id": identifier if question.id is None else question.id,
-        "state": dict(state) if isinstance(state, Mapping) else state,
+        "state": _plain(state),
         "question": question.text,
         "options": question.wire_options,
     }
+
+
+def _plain(state: State) -> Any:
+    """The state's outermost type as JSON has it. Nothing can be decided about nothing."""
+    plain = as_json_value(state)
+    if isinstance(plain, dict | list | tuple) and not plain:
+        raise RequestRefusedError(
+            "the request was not sent, it is invalid: the state must not be empty, got an empty "
+            f"{'object' if isinstance(plain, dict) else 'array'}",
+            code="invalid_request",
+            path="state",
+        )
+    return plain
 
 
 def _checked(
@@ -137,9 +149,11 @@ def _checked(
 def _json(document: dict[str, Any]) -> bytes:
     try:
         try:
-            return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+            return json.dumps(
+                document, ensure_ascii=False, separators=(",", ":"), default=json_default
+            ).encode()
         except UnicodeEncodeError:  # an unpaired surrogate, whose place the checks will name
-            return json.dumps(document, separators=(",", ":")).encode()
+            return json.dumps(document, separators=(",", ":"), default=json_default).encode()
     except RecursionError:
         problem = "it is nested too deeply"
     except ValueError as error:  # json's, or Python's for a whole number of thousands of digits
@@ -147,8 +161,8 @@ def _json(document: dict[str, Any]) -> bytes:
     except TypeError as error:  # "Object of type X is not JSON serializable": no value in it
         problem = str(error)
     raise RequestRefusedError(
-        f"the request was not sent, it cannot be written as JSON: {problem}; a state is a string, or a "
-        "mapping or list of what JSON has",
+        f"the request was not sent, it cannot be written as JSON: {problem}; a state is a string, "
+        "a mapping, a list, a dataclass or a pydantic model, of what JSON has, dates, Decimal, UUID",
         code="invalid_request",
     )
 

@@ -1,11 +1,12 @@
 """A decision's answer for programs: the choice in the caller's own type, and the numbers behind it."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Generic, TypeVar
 
+from semif.client.values.options import ByOption
 from semif_adapter.contract.wire import AppliedCalibration, ModelInfo, Result, ResultTiming
 
 Choice_co = TypeVar("Choice_co", covariant=True)
@@ -13,22 +14,34 @@ Choice_co = TypeVar("Choice_co", covariant=True)
 
 @dataclass(frozen=True)
 class DecisionResult(Generic[Choice_co]):
-    """The answer to one decision. All mappings go from an option's id to its number, in request order."""
+    """The answer to one decision. All mappings go from an option's id to its number, in request
+    order; an option finds its number too: `probabilities[Team.BILLING]`."""
 
     choice: Choice_co
     """The most probable option, the first of them where several are, as what the caller gave for it."""
     raw: Result
     """The wire's own result."""
 
-    @property
-    def probabilities(self) -> Mapping[str, float]:
-        """Probability of each option, 0 to 1; they add up to 1."""
-        return MappingProxyType(dict(zip(self.raw.option_ids, self.raw.probabilities, strict=True)))
+    @classmethod
+    def load(cls, document: object) -> "DecisionResult[str]":
+        """The answer in a reply, or in the `raw` of a run's record; its `choice` is an id.
+
+        Raises ValidationError for a document that holds no result of this version.
+        """
+        if isinstance(document, Mapping) and "result" in document:
+            document = document["result"]
+        raw = Result.model_validate_json(json.dumps(document))
+        return DecisionResult(raw.option_ids[best_option(raw.probabilities)], raw)
 
     @property
-    def option_logits(self) -> Mapping[str, float]:
+    def probabilities(self) -> ByOption:
+        """Probability of each option, 0 to 1; they add up to 1."""
+        return ByOption(self.raw.option_ids, self.raw.probabilities)
+
+    @property
+    def option_logits(self) -> ByOption:
         """What the softmax took for each option; see `Result.option_logits`."""
-        return MappingProxyType(dict(zip(self.raw.option_ids, self.raw.option_logits, strict=True)))
+        return ByOption(self.raw.option_ids, self.raw.option_logits)
 
     @property
     def id(self) -> str:

@@ -39,9 +39,10 @@ class UrlTransport(Transport):
         """The address."""
         return self._target
 
-    async def _exchange(self, body: bytes) -> bytes:
+    async def exchange(self, body: bytes) -> bytes:
+        """As `Transport.exchange`."""
         try:
-            reply = await self._sender.post(self._target, self._headers, body)
+            reply = await self.sender.post(self._target, self._headers, body)
         except ProxyAuthError as error:
             raise AccessError(f"{self._target} {error.words}", status=407) from None
         except OversizeReplyError as error:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, field_validator, model_validator
 
+from semif.client.values.states import as_json_value
 from semif.errors import shown
 from semif_adapter.contract.wire import WireModel
 
@@ -154,7 +155,7 @@ def kind_of(value: object) -> str:
 
 def value_at(state: object, field: str) -> object | None:
     """What stands at `field`, None where nothing or null does."""
-    node: object | None = state
+    node: object | None = as_json_value(state)
     for step in field.split("."):
         if isinstance(node, Mapping):
             node = node.get(step)
@@ -162,4 +163,5 @@ def value_at(state: object, field: str) -> object | None:
             node = node[int(step)] if len(step) < 10 and int(step) < len(node) else None
         else:
             return None
+        node = as_json_value(node)
     return node

@@ -22,7 +22,8 @@ from semif.policy.outcome import Outcome
 if TYPE_CHECKING:
     from semif.client.async_client import AsyncDecisionClient
     from semif.client.client import DecisionClient
-    from semif.client.request import OrderDebiasing, State
+    from semif.client.request import OrderDebiasing
+    from semif.client.values.states import State
 
 NOBODY: Mapping[str, Any] = MappingProxyType({})
 

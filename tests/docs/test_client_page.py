@@ -16,7 +16,7 @@ def test_the_programs_run(embedded_url: str) -> None:
     for program in programs:
         exec(program.replace("http://127.0.0.1:8080", embedded_url), names)
     names["client"].close()
-    assert len(programs) == 5
+    assert len(programs) == 6
     assert names["team"].choice in names["Team"]
 
 

@@ -10,10 +10,11 @@ from typing import Any, Generic
 from semif.client.bulk.pace import Pace
 from semif.client.errors import ClosedClientError, DecisionError, OverloadedError, ThrottledError
 from semif.client.questions import Question
-from semif.client.request import DECISION_ID, OrderDebiasing, Request, State, one_decision
+from semif.client.request import DECISION_ID, OrderDebiasing, Request, one_decision
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import Attempt, Attempts, Clock, Retry
 from semif.client.sending.transport import Transport
+from semif.client.values.states import State
 from semif.errors import SemifError
 
 

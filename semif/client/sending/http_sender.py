@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from semif.errors import printable
+from semif.errors import SemifError, printable
 
 if TYPE_CHECKING:
     import httpx2
@@ -18,6 +18,15 @@ IDLE_SECONDS = 60.0
 """How long a connection that nobody uses is kept."""
 MAX_REPLY_BYTES = 67_108_864
 """Far more than any answer of the wire; a bound on what a wrong address may send."""
+
+
+class Requests:
+    """Whether requests may leave this process: `semif.testing` forbids them."""
+
+    allowed = True
+
+
+REQUESTS = Requests()
 
 
 class NoReplyError(Exception):
@@ -72,6 +81,8 @@ class HttpSender:
 
         It waits as long as its caller does; a caller that is cancelled takes the connection along.
         """
+        if not REQUESTS.allowed:
+            raise SemifError(f"a request to {url} was not sent: semif.testing forbids requests here")
         transport = await self._opened()
         import httpx2  # noqa: PLC0415 - loaded by now
 

@@ -58,7 +58,7 @@ class IoLoop:
         loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="semif-client"))
         # A daemon: a process may end while a request that nobody waits for hangs.
         threading.Thread(target=_serve, args=(loop, self._last), name="semif-client-io", daemon=True).start()
-        # Not at the end of the process: who waits on a thread of its own would be told of a cancelled request.
+        # Not at the end of the process: a thread that waits would be told of a cancelled request.
         weakref.finalize(self, _stop, loop, os.getpid()).atexit = False
         return loop
 

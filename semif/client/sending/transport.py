@@ -24,8 +24,8 @@ class Transport(ABC):
     def __init__(self, sender: HttpSender, *, connections: int, attempt_seconds: float) -> None:
         """So many requests are out at once, further ones wait. Each is given up after `attempt_seconds`."""
         self.connections = connections
-        self._sender = sender
-        self._attempt_seconds = attempt_seconds
+        self.sender = sender
+        self.attempt_seconds = attempt_seconds
         self._places = asyncio.Semaphore(connections)
         self._loop = IoLoop(sender.close)
         self._closed = False
@@ -77,14 +77,14 @@ class Transport(ABC):
         """Who is asked, for messages."""
 
     @abstractmethod
-    async def _exchange(self, body: bytes) -> bytes:
+    async def exchange(self, body: bytes) -> bytes:
         """One request and its reply, for as long as it takes. Raises DecisionError."""
 
     async def _within(self, body: bytes, seconds: float | None) -> bytes:
         try:
             async with asyncio.timeout(seconds), self._places:
                 self.check_open()
-                return await self._attempt(self._exchange(body))
+                return await self._attempt(self.exchange(body))
         except TimeoutError:
             raise AnswerTimeoutError(
                 f"{self.asked} gave no answer in the time that this call had (timeout=)", code="timeout"
@@ -92,10 +92,10 @@ class Transport(ABC):
 
     async def _attempt(self, exchange: Coroutine[Any, Any, bytes]) -> bytes:
         try:
-            async with asyncio.timeout(self._attempt_seconds):
+            async with asyncio.timeout(self.attempt_seconds):
                 return await exchange
         except TimeoutError:
             raise AnswerTimeoutError(
-                f"{self.asked} gave no answer in time, {self._attempt_seconds:g} s; shorten the state, or "
+                f"{self.asked} gave no answer in time, {self.attempt_seconds:g} s; shorten the state, or "
                 "ask fewer questions at once"
             ) from None

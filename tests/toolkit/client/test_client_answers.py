@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from enum import Enum, IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Any, Literal
@@ -162,7 +161,9 @@ STATES: dict[str, tuple[Any, str]] = {
     "number": (7, "decision.state must be a non-empty string, object or array"),
     "not a number": ({"mauve": math.nan}, "is not a finite number"),
     "surrogate": ({"a": "mauve\ud83d"}, "holds an unpaired surrogate"),
-    "date": ({"mauve": datetime(2026, 1, 1, tzinfo=UTC)}, "type datetime is not JSON serializable"),
+    "empty object": ({}, "the state must not be empty, got an empty object"),
+    "empty array": ([], "the state must not be empty, got an empty array"),
+    "set": ({"a": {"mauve"}}, "type set is not JSON serializable"),
     "keys": ({("mauve",): 1}, "keys must be str"),
     "bytes": (b"mauve", "type bytes is not JSON serializable"),
     "deep": (_deep(), "nested too deeply"),

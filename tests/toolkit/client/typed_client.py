@@ -24,6 +24,8 @@ def one_at_a_time(client: DecisionClient, ids: list[str], described: Mapping[str
     assert_type(client.decide("state", "question", [Team.BILLING, Team.SHIPPING]).choice, Team)
     assert_type(client.decide("state", "question", {Team.BILLING: "money", Team.SHIPPING: None}).choice, Team)
     assert_type(client.decide("state", "question", Answer).choice, Answer)
+    assert_type(client.decide("state", "question", bool).choice, bool)
+    assert_type(client.decide("state", "question", {True: "it is", False: None}).choice, bool)
     assert_type(
         client.decide({"any": ["JSON", 1, None]}, "question", Literal["a", "b"]).choice, Literal["a", "b"]
     )

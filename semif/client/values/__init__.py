@@ -1,0 +1,1 @@
+"""What programs have, as the wire has it: states and the names of options."""
