@@ -81,7 +81,7 @@ def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) ->
 
 
 @command.command("adopt")
-@click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("archive", type=click.Path(path_type=Path))
 @json_option
 def adopt(archive: Path, as_json: bool) -> None:
     """Take the GGUF of ARCHIVE over in place of a download.

@@ -96,3 +96,4 @@ def test_a_damaged_archive_is_one_line(gguf: Path, tmp_path: Path, damage: Calla
     assert result.exit_code == 1
     assert "is no whole archive" in result.stderr
     assert result.stderr.count("\n") == 1
+    assert "cannot be taken over: no such file" in run("model", "adopt", tmp_path / "none").stderr
