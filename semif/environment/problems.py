@@ -52,7 +52,8 @@ def problems_together(tables: RawTables) -> Iterator[str]:
         yield from _tables_of_other_kinds(tables, kind)
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
-    yield from text_problems(table_in(tables, "text"))
+    unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()
+    yield from text_problems(table_in(tables, "text"), [flag for flag in unlisted if isinstance(flag, str)])
     adapter = table_in(tables, "adapter")
     for key in FIXED_SETTINGS:
         if key in adapter:

@@ -29,7 +29,8 @@ def environment_schema() -> dict[str, Any]:
         del properties["adapter"]["properties"][key]
     del properties["adapter"]["default"]
     properties["tags"]["additionalProperties"] = False
-    properties["text"]["additionalProperties"] = False
+    # A flag that [endpoint] unlisted_flags allows: which those are, no schema can say.
+    properties["text"]["additionalProperties"] = {"type": ["string", "number", "boolean"]}
     properties["text"]["properties"] = {
         **{
             variable_of(flag): {

@@ -56,6 +56,11 @@ KeyArn = Annotated[
         "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID; an alias can be moved to another key",
     ),
 ]
+FlagName = Annotated[
+    str,
+    StringConstraints(max_length=60),
+    *_written_as("[a-z0-9]+(-[a-z0-9]+)*", "a flag's long name without its dashes, such as log-jsonl"),
+]
 PolicyArn = Annotated[
     str,
     *_written_as(
@@ -196,6 +201,8 @@ class EndpointTable(FileTable):
     """Size of each instance's volume; left out where a type has its own disks, which take its place."""
     inference_ami_version: str | None = None
     """The host image, whose NVIDIA driver must fit the container's CUDA; for GPU types, and only for them."""
+    unlisted_flags: Annotated[list[FlagName], Field(max_length=20), *EachOnce] = []
+    """Flags of llama-server that [text] may set beyond those that are listed: of a newer container."""
 
     @property
     def instance_types(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ line. A SageMaker Model takes 100 of them, each of up to 1,024 bytes, and 32 KB 
 import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator
@@ -80,8 +80,11 @@ def variable_of(flag: str) -> str:
     return PREFIX + flag.upper().replace("-", "_")
 
 
-def text_problems(table: Mapping[str, object]) -> Iterator[str]:
-    """What is wrong with `[text]` beyond each value's own form, one line for each problem."""
+def text_problems(table: Mapping[str, object], unlisted: Collection[str] = ()) -> Iterator[str]:
+    """What is wrong with `[text]` beyond each value's own form, one line for each problem.
+
+    Of the flags in `unlisted` nothing is known but that someone answers for them.
+    """
     for name, value in table.items():
         if (reason := FIXED_VARIABLES.get(name.removeprefix(PREFIX))) and name.startswith(PREFIX):
             yield f"text.{name} cannot be set: {reason}; remove it"
@@ -91,7 +94,7 @@ def text_problems(table: Mapping[str, object]) -> Iterator[str]:
                 f"llama-server, as in {PREFIX}CTX_SIZE for --ctx-size"
             )
         else:
-            yield from (f"text.{name}: {problem}" for problem in _flag_problems(name, value))
+            yield from (f"text.{name}: {problem}" for problem in _flag_problems(name, value, unlisted))
     whole = {**DEFAULTS, **table}
     if len(whole) > MAX_VARIABLES:
         yield f"text comes to {len(whole)} variables, SageMaker takes {MAX_VARIABLES}; set fewer"
@@ -99,15 +102,16 @@ def text_problems(table: Mapping[str, object]) -> Iterator[str]:
         yield f"text comes to {size:,} bytes, SageMaker takes {MAX_BYTES:,}; set fewer or shorter ones"
 
 
-def _flag_problems(name: str, value: object) -> Iterator[str]:
+def _flag_problems(name: str, value: object, unlisted: Collection[str]) -> Iterator[str]:
     flag = name.removeprefix(PREFIX).lower().replace("_", "-")
     said = str(value).lower()
-    if flag not in VALUE_FLAGS | BARE_FLAGS:
+    if flag not in VALUE_FLAGS | BARE_FLAGS | set(unlisted):
         near = difflib.get_close_matches(flag, sorted(VALUE_FLAGS | BARE_FLAGS), n=1)
         hint = (
             f"did you mean {variable_of(near[0])}?"
             if near
-            else "semif/sagemaker/llama_server_flags.py lists what may be set"
+            else "semif/sagemaker/llama_server_flags.py lists what may be set, and unlisted_flags in "
+            "[endpoint] allows another by its name"
         )
         yield f"llama-server has no flag --{flag} that a deployment may set; {hint}"
     elif said == "false":

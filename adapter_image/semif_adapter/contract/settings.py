@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from semif_adapter.contract.errors import StartupError
-from semif_adapter.contract.wire import MAX_BODY_BYTES, MAX_DECISIONS, Layout, Readout
+from semif_adapter.contract.wire import MAX_BODY_BYTES, MAX_DECISIONS, Layout, Readout, ReplyStyle
 
 PREFIX = "SEMIF_"
 TRANSFORM_VARIABLE = "SAGEMAKER_BATCH"
@@ -130,6 +130,10 @@ class Settings(BaseModel):
         True,
         description="whether the names of other decision models (jev-, kev-, laya-, strands-decider-...; "
         "gpt-6-luna) mean the model that is served",
+    )
+    reply: ReplyStyle = Field(
+        "semif",
+        description="whose names the replies to decisions have: ours, or those of AWS's sample",
     )
     confidence: Literal["reference", "peak"] = Field(
         "reference",

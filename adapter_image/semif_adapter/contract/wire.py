@@ -31,6 +31,8 @@ State = (
 Readout = Literal["letters", "text", "head"]
 Layout = Literal["schema-first", "state-first"]
 Mode = Literal["invariant", "batched"]
+ReplyStyle = Literal["semif", "sample"]
+"""Whose names the reply to our own forms has: ours, or those of AWS's sample."""
 QuestionKind = Literal["choice", "noul", "score"]
 """What System One asks: one of several options, whether something is so, or a level of a scale."""
 
@@ -130,6 +132,10 @@ class Result(WireModel):
     """None where the model has no calibration, or none for this prompt: the temperature is then 1."""
     timing: ResultTiming
     model: ModelInfo
+    answer_token_ids: Annotated[tuple[int, ...] | None, Field(exclude=True)] = None
+    """Tokens of the answer letters; not of the wire, but of the sample's replies."""
+    full_vocab_argmax_id: Annotated[int | None, Field(exclude=True)] = None
+    """The most probable of all tokens; not of the wire, but of the sample's replies."""
 
 
 class Parameters(WireModel):
@@ -140,6 +146,8 @@ class Parameters(WireModel):
     """
 
     order_debiasing: Literal["none", "rotate"] = "none"
+    reply: ReplyStyle | None = None
+    """Whose names the reply has; None: as the adapter's setting `reply` says."""
 
 
 class DecisionRequest(WireModel):

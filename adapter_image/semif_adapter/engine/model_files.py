@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from semif_adapter.archive.calibration import LoadedCalibration, load_calibration
 from semif_adapter.archive.manifest import MANIFEST_FILE, Member, ModelManifest
+from semif_adapter.archive.samples_manifest import SamplesManifest
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 
@@ -67,8 +68,21 @@ def find_calibration(settings: Settings, model: ModelFile) -> LoadedCalibration 
 
 def _from_manifest(folder: Path, pinned: str | None) -> ModelFile:
     manifest = _read_manifest(folder / MANIFEST_FILE, pinned)
+    if isinstance(manifest, SamplesManifest):
+        return _from_samples(folder, manifest)
     path = _check_member(folder, manifest.gguf)
     return ModelFile(path, manifest.gguf.sha256, manifest.gguf.bytes, manifest)
+
+
+def _from_samples(folder: Path, manifest: SamplesManifest) -> ModelFile:
+    """The GGUF of an archive of AWS's sample, which says no sizes and not how the model is asked."""
+    model = _only_one(folder)
+    if (model.path.name, model.sha256) != (manifest.gguf.file, manifest.gguf.sha256):
+        raise StartupError(
+            f"{model.path.name} has SHA-256 {model.sha256}, {MANIFEST_FILE} promises {manifest.gguf.file} "
+            f"with {manifest.gguf.sha256}; build the model again"
+        )
+    return model
 
 
 def _check_member(folder: Path, member: Member) -> Path:
@@ -92,7 +106,7 @@ def _check_member(folder: Path, member: Member) -> Path:
     return path
 
 
-def _read_manifest(path: Path, pinned: str | None) -> ModelManifest:
+def _read_manifest(path: Path, pinned: str | None) -> ModelManifest | SamplesManifest:
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise StartupError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes; build the model again")
@@ -104,7 +118,10 @@ def _read_manifest(path: Path, pinned: str | None) -> ModelManifest:
                 f"{path} has SHA-256 {digest}, SEMIF_MANIFEST_SHA256 pins {pinned}: "
                 "this is not the model of the lock; deploy again"
             )
-        return ModelManifest.model_validate(json.loads(content))
+        document = json.loads(content)
+        if isinstance(document, dict) and "gguf" in document and "schema" not in document:
+            return SamplesManifest.model_validate(document)
+        return ModelManifest.model_validate(document)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'manifest'}: {e['msg']}" for e in error.errors()

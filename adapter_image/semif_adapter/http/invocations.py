@@ -1,5 +1,7 @@
 """`POST /invocations`: every form of body, as SageMaker hands it on."""
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -20,6 +22,14 @@ from semif_adapter.forms.openai_decisions.types import (
     OpenAIDecisionInvocation,
     OpenAIDecisionResponse,
     OpenAIErrorBody,
+)
+from semif_adapter.forms.sample import (
+    SampleDecisionForm,
+    SampleDecisionsForm,
+    SampleErrorBody,
+    SampleOverloadBody,
+    SampleResponse,
+    SampleResponses,
 )
 from semif_adapter.forms.systemone.form import SystemOneInvocationForm
 from semif_adapter.forms.systemone.types import (
@@ -43,6 +53,16 @@ FORM_TYPES: dict[FormKey, type[Form]] = {
 }
 
 
+SAMPLES: dict[FormKey, type[Form]] = {"decision": SampleDecisionForm, "decisions": SampleDecisionsForm}
+
+
+def _form_type(key: FormKey, document: dict[str, Any], settings: Settings) -> type[Form]:
+    parameters = document.get("parameters")
+    asked = parameters.get("reply") if isinstance(parameters, dict) else None
+    style = asked if asked is not None else settings.reply
+    return (SAMPLES if style == "sample" and key in SAMPLES else FORM_TYPES)[key]
+
+
 def invocations_operation(settings: Settings, intake: Intake) -> Operation:
     """The route; in a transform job's container its lasting refusals are answers."""
 
@@ -51,7 +71,7 @@ def invocations_operation(settings: Settings, intake: Intake) -> Operation:
 
     def read(body: bytes) -> Form:
         document = read_document(body)
-        form = FORM_TYPES[form_of(document)]
+        form = _form_type(form_of(document), document, settings)
         with form.refusing():
             return form.parse(document, settings)
 
@@ -68,12 +88,21 @@ def invocations_operation(settings: Settings, intake: Intake) -> Operation:
         description="A body of application/jsonlines is taken too, if it is one line.",
         bodies=(DecisionRequest, DecisionsRequest, SystemOneInvocation, OpenAIDecisionInvocation),
         examples=tuple(EXAMPLES),
-        replies=(DecisionResponse, DecisionsResponse, SystemOneResponse, OpenAIDecisionResponse),
+        replies=(
+            DecisionResponse,
+            DecisionsResponse,
+            SystemOneResponse,
+            OpenAIDecisionResponse,
+            SampleResponse,
+            SampleResponses,
+        ),
         refusals={
             ErrorBody: (400, 401, 408, 413, 415, 431, 500, 503),
             InvalidRequestBody: (422,),
             FaultBody: (500, 503),
             OpenAIErrorBody: (400, 500, 503),
+            SampleErrorBody: (400, 500),
+            SampleOverloadBody: (503,),
         },
         asks_for_key=True,
     )

@@ -1,5 +1,6 @@
 """`semif model`: what can be packed, and packing it."""
 
+from pathlib import Path
 from typing import get_args
 
 import click
@@ -9,6 +10,7 @@ from semif.cli.progress import progress_on_stderr
 from semif.models.packaging.build import build_model
 from semif.models.pin_from_hub import pin_model
 from semif.models.presets import ModelFormat, load_preset, preset_names
+from semif.models.sources.adopt import adopt as adopt_archive
 from semif_adapter.contract.wire import Readout
 
 
@@ -82,6 +84,31 @@ def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) ->
     if built.archive_sha256 is not None:
         click.echo(f"  archive SHA-256   {built.archive_sha256}")
     click.echo(f"  manifest SHA-256  {built.manifest_sha256}")
+
+
+@command.command("adopt")
+@click.argument("archive", type=click.Path(path_type=Path))
+@json_option
+def adopt(archive: Path, as_json: bool) -> None:
+    """Take the GGUF of ARCHIVE over in place of a download.
+
+    ARCHIVE is a model.tar.gz of AWS's sample, or any other that holds one GGUF. The file goes into the cache
+    of verified downloads, if a preset pins its SHA-256; what needs that model then downloads nothing.
+
+    \b
+    Example:
+      semif model adopt model.tar.gz
+    """
+    with progress_on_stderr() as progress:
+        adopted = adopt_archive(archive, [load_preset(name) for name in preset_names()], progress)
+    preset = adopted.preset
+    if as_json:
+        print_json({"preset": preset.name, "sha256": preset.model.sha256, "path": str(adopted.path)})
+        return
+    click.echo(f"{adopted.path}: the model of the preset {preset.name}")
+    click.echo("Pack it with our manifest, or publish it where `semif build` finds it:")
+    click.echo(f"  semif model build {preset.name} --output build/")
+    click.echo(f"  semif model build {preset.name} --output s3://BUCKET/models")
 
 
 @command.command("pin")

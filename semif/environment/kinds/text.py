@@ -18,6 +18,7 @@ class Text(ServingKind):
     name = "text"
     container = "the published container"
     table = "text"
+    keys = ("endpoint.unlisted_flags",)
     runs_adapter = False
     answers = "it answers in words"
     forms = ("chat",)

@@ -1,4 +1,5 @@
 import hashlib
+import json
 import re
 from pathlib import Path
 
@@ -60,6 +61,35 @@ def test_a_pinned_manifest_is_the_only_one_that_is_served(tmp_path: Path) -> Non
     (tmp_path / MANIFEST_FILE).unlink()
     with pytest.raises(StartupError, match="cannot be read"):
         find_model(pinned)
+
+
+def samples_manifest(sha256: str, file: str = "m.gguf") -> bytes:
+    """As AWS's sample writes it."""
+    gguf = {"repo": "o/r", "revision": "r1", "file": file, "sha256": sha256}
+    return json.dumps({"gguf": gguf, "tokenizer": {"repo": "o/t", "revision": "r2"}}, indent=2).encode()
+
+
+def test_an_archive_of_awss_sample_is_served(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer").mkdir()
+    (tmp_path / "tokenizer" / "tokenizer.json").write_text("{}")
+    sha256 = hashlib.sha256(CONTENT).hexdigest()
+
+    file = find_model(write_archive(tmp_path, CONTENT, samples_manifest(sha256)))
+
+    assert (file.path, file.sha256, file.manifest) == (tmp_path / "m.gguf", sha256, None)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "said"),
+    [
+        (samples_manifest("0" * 64), "promises m.gguf with 0{64}"),
+        (samples_manifest(hashlib.sha256(CONTENT).hexdigest(), "n.gguf"), "promises n.gguf with"),
+        (b'{"gguf": {"file": "m.gguf"}}', "is not a model manifest: gguf.repo: Field required"),
+    ],
+)
+def test_an_archive_of_awss_sample_must_be_whole(tmp_path: Path, manifest: bytes, said: str) -> None:
+    with pytest.raises(StartupError, match=said):
+        find_model(write_archive(tmp_path, CONTENT, manifest))
 
 
 def test_the_only_gguf_of_a_folder_without_a_manifest_is_taken(tmp_path: Path) -> None:

@@ -110,6 +110,24 @@ def test_what_is_refused(environment_of: EnvironmentOf, text: str, problem: str)
     assert problem in found
 
 
+def test_a_flag_that_is_not_listed_can_be_allowed_by_its_name(environment_of: EnvironmentOf) -> None:
+    allowed = CPU + '\nunlisted_flags = ["brand-new", "port"]'
+    text = environment_of(FILE.format(endpoint=allowed, text="SM_LLAMA_CPP_BRAND_NEW = 3"))
+    assert text.container_variables["SM_LLAMA_CPP_BRAND_NEW"] == "3"
+    for line, problem in [
+        ("SM_LLAMA_CPP_BRAND_NEWER = 3", "unlisted_flags in [endpoint] allows another by its name"),
+        ("SM_LLAMA_CPP_BRAND_NEW = false", "False is dropped by the container"),
+        ("SM_LLAMA_CPP_PORT = 9", "SM_LLAMA_CPP_PORT cannot be set"),
+    ]:
+        with pytest.raises(ProblemsError) as caught:
+            environment_of(FILE.format(endpoint=allowed, text=line))
+        (found,) = caught.value.problems
+        assert problem in found
+    wrong = CPU + '\nunlisted_flags = ["--brand-new"]'
+    with pytest.raises(ProblemsError, match="a flag's long name without its dashes"):
+        environment_of(FILE.format(endpoint=wrong, text=""))
+
+
 def test_number_and_size_are_bounded(environment_of: EnvironmentOf) -> None:
     many = "\n".join(f"SM_LLAMA_CPP_X{number} = 1" for number in range(98))
     with pytest.raises(ProblemsError, match="text comes to 101 variables, SageMaker takes 100"):
