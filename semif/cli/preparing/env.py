@@ -95,6 +95,8 @@ def _print_checked(entry: dict[str, Any]) -> None:
     click.echo(f"{entry['environment']}{place}: {verdict}")
     for problem in entry["problems"][:MAX_LISTED]:
         click.echo(f"  {problem}")
+    if count > MAX_LISTED:
+        click.echo(f"  and {count - MAX_LISTED} more")
     for warning in entry["warnings"]:
         click.echo(f"  warning: {warning}")
 
