@@ -11,6 +11,8 @@ MAX_SHOWN = 120
 """Longest value or key that a message quotes, in characters."""
 MAX_TOLD = 20
 """Most problems of a file of many lines that a message spells out."""
+MAX_LISTED = 100
+"""Most problems of any file: whoever meets more has the wrong file."""
 _NO_TABLE = "must be a table (in JSON an object)"
 _WORDINGS = {
     "model_type": _NO_TABLE,
@@ -48,10 +50,10 @@ class ProblemsError(SemifError):
     """All problems of one source (a file, a set of props), reported at once.
 
     `problems` holds one line for each, in the order of the source's fields. The message has the first `told`
-    of them, where that is given.
+    of them.
     """
 
-    def __init__(self, source: str | Path, problems: Iterable[str], *, told: int | None = None) -> None:
+    def __init__(self, source: str | Path, problems: Iterable[str], *, told: int = MAX_LISTED) -> None:
         self.source = str(source)
         self.problems = tuple(problems)
         if len(self.problems) == 1:

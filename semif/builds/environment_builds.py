@@ -16,11 +16,11 @@ from semif.builds.sources import (
     upload_sources,
 )
 from semif.environment.tables import ModelTable
-from semif.errors import problems_of
+from semif.errors import SemifError, problems_of
 from semif.images.base_images import base_image
 from semif.images.regional_images import regional_image
 from semif.lock.check import check_lock
-from semif.lock.lock_file import FORMS, Lock, PublishedImage, write_lock
+from semif.lock.lock_file import FORMS, BuiltImage, Lock, PublishedImage, read_lock, write_lock
 from semif.models.packaging.build import find_model
 from semif.models.presets import load_preset
 from semif.target.target import Target
@@ -88,7 +88,31 @@ def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict
         require_success([model])
         return {"built": False, "source_sha256": image_source.sha256}, model
     require_success([image, model])
-    return _image_part(image), model
+    part = _image_part(image)
+    if image.exported.get("IMAGE_REUSED") != "no":
+        _check_reused(target, part)
+    return part, model
+
+
+def _check_reused(target: Target, part: Mapping[str, object]) -> None:
+    """Raise BuildError where an image that was there already is another than the lock has of the same build.
+
+    Its tag and its labels are written by whoever may push; the lock by the build that made the image, and a
+    person has reviewed it. Where no lock names that source and base, nothing vouches for the image but those.
+    """
+    try:
+        locked = read_lock(target.lock_path).image
+    except SemifError:  # there is none, or none that counts
+        return
+    if not isinstance(locked, BuiltImage):
+        return
+    same_build = (locked.source_sha256, str(locked.base)) == (part["source_sha256"], part["base"])
+    if same_build and str(locked.uri) != part["uri"]:
+        raise BuildError(
+            f"the repository has {part['uri']} under the tag of this source and base, and {target.lock_path} "
+            f"names {locked.uri} for them: the tag was filled by somebody else; see who pushed it, delete "
+            "that image and build again"
+        )
 
 
 def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], StartedBuild]:

@@ -22,7 +22,7 @@ from semif.environment.environment import environment_names, environments_folder
 from semif.environment.kinds import KINDS
 from semif.environment.names import KindName
 from semif.environment.tables import AccountId, EnvironmentName, Region
-from semif.errors import ProblemsError, SemifError, problems_of
+from semif.errors import ProblemsError, SemifError, problems_of, shown
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of
 from semif.lock.locked_model import ARCHIVED, HUB, UNPACKED, LockedModel, LockPart
@@ -166,7 +166,9 @@ def read_lock(path: Path) -> Lock:
         lock = Lock.model_validate(json.loads(content, object_pairs_hook=_distinct_keys))
     except ValidationError as error:
         raise ProblemsError(path, problems_of(error, hidden=FORMS)) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise SemifError(f"{path} is not a lock: it is nested too deeply; {anew}") from None
+    except ValueError as error:
         raise SemifError(f"{path} is not a lock: {error}; {anew}") from None
     if content != lock.canonical_bytes():
         raise SemifError(
@@ -181,8 +183,9 @@ def write_lock(path: Path, lock: Lock) -> None:
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ValueError(f"the key {key!r} stands twice")
-    return dict(pairs)
+    content: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in content:
+            raise ValueError(f"the key {shown(key)} stands twice")
+        content[key] = value
+    return content

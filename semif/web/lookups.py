@@ -1,6 +1,7 @@
 """HTTP for look-ups and downloads: the user's proxy, bounded bodies, credentials only where they belong."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import urllib3
@@ -8,7 +9,13 @@ import urllib3
 from semif.errors import SemifError
 from semif.web import connections
 
+_BLOCK = 1 << 16
+"""Bytes; what a broken connection loses is at most this."""
 TIMEOUT = urllib3.Timeout(connect=10, read=60)
+LOOKUP_SECONDS = 120.0
+"""An answer that still comes then, a few bytes at a time, is given up."""
+SLOW_BYTES, SLOW_SECONDS = 60_000, 60.0
+"""A download that brings fewer bytes in these seconds has no end: at that pace a model takes a month."""
 LOOKUP_RETRIES = urllib3.Retry(
     total=3,
     redirect=3,
@@ -17,6 +24,10 @@ LOOKUP_RETRIES = urllib3.Retry(
     raise_on_status=False,
     respect_retry_after_header=False,  # a server must not hold a command for an hour
 )
+
+
+class TooSlowError(urllib3.exceptions.HTTPError):
+    """A server that sends so little that there is no end to wait for."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +72,39 @@ def get(
     wanted = {"Accept-Encoding": "identity", **headers}
     try:
         with pool.request("GET", url, headers=wanted, preload_content=False, redirect=redirect) as reply:
-            body = reply.read(limit + 1)
+            body = _body(reply, limit)
             answer = LookupReply(reply.status, reply.headers, body)
     except urllib3.exceptions.MaxRetryError as error:
         raise unreachable(url, error) from None
+    except TooSlowError:
+        raise SemifError(f"{url} took too long to answer, a few bytes at a time; try again") from None
     except urllib3.exceptions.HTTPError as error:
         raise SemifError(f"{url} {connections.what_happened(error)}; try again") from None
     if len(body) > limit:
         raise SemifError(f"{url} gives more than {limit:,} bytes, which no such answer needs")
     return answer
+
+
+def _body(reply: urllib3.BaseHTTPResponse, limit: int) -> bytes:
+    """At most a block more than `limit` bytes of it."""
+    until, body = time.monotonic() + LOOKUP_SECONDS, bytearray()
+    while len(body) <= limit and (piece := reply.read1(_BLOCK)):
+        body += piece
+        if time.monotonic() > until:
+            raise TooSlowError
+    return bytes(body)
+
+
+def pieces(reply: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """The body as it comes. Raises urllib3's HTTPErrors, and TooSlowError where hardly anything does."""
+    began, came = time.monotonic(), 0
+    while piece := reply.read1(_BLOCK):
+        yield piece
+        came += len(piece)
+        if (now := time.monotonic()) - began >= SLOW_SECONDS:
+            if came < SLOW_BYTES:
+                raise TooSlowError
+            began, came = now, 0
 
 
 def unreachable(url: str, error: urllib3.exceptions.MaxRetryError) -> SemifError:

@@ -12,7 +12,7 @@ from semif.environment.environment import environment_names, load_environment
 from semif.environment.explained import resolved
 from semif.environment.memory_need import gib
 from semif.environment.schema import schema_text
-from semif.errors import ProblemsError, SemifError
+from semif.errors import MAX_LISTED, ProblemsError, SemifError
 from semif.target.account import check_account
 
 
@@ -92,8 +92,10 @@ def _print_checked(entry: dict[str, Any]) -> None:
     place = f" in account {entry['account']}, {entry['region']}" if entry.get("account") else ""
     verdict = "ok" if not count else f"{count} {'problem' if count == 1 else 'problems'}"
     click.echo(f"{entry['environment']}{place}: {verdict}")
-    for problem in entry["problems"]:
+    for problem in entry["problems"][:MAX_LISTED]:
         click.echo(f"  {problem}")
+    if count > MAX_LISTED:
+        click.echo(f"  and {count - MAX_LISTED} more")
     for warning in entry["warnings"]:
         click.echo(f"  warning: {warning}")
 

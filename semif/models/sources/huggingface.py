@@ -8,7 +8,7 @@ from semif.errors import SemifError
 from semif.models.hub_lookup import TOKEN_VARIABLE, authorization, hub_url
 from semif.models.model_pin import ModelPin
 from semif.progress import Progress
-from semif.web.lookups import open_pool, unreachable
+from semif.web.lookups import SLOW_BYTES, SLOW_SECONDS, TooSlowError, open_pool, pieces, unreachable
 
 RETRIES = urllib3.Retry(
     total=5,
@@ -17,8 +17,6 @@ RETRIES = urllib3.Retry(
     raise_on_status=False,
     respect_retry_after_header=False,  # a server must not hold a build for a day
 )
-BLOCK = 1 << 16
-"""Bytes; what a broken connection loses is at most this."""
 MAX_BROKEN_READS = 5
 
 PROBLEMS = {
@@ -31,8 +29,8 @@ PROBLEMS = {
 def download(pin: ModelPin, target: Path, progress: Progress) -> None:
     """Write the file to `target`, continuing where an earlier, interrupted call left it.
 
-    A broken connection is taken up again as long as bytes arrive. Raises SemifError; `target` then keeps what
-    came, unless it cannot be a part of the pinned file.
+    A broken connection is taken up again as long as bytes arrive, a slow one some times. Raises SemifError;
+    `target` then keeps what came, unless it cannot be a part of the pinned file.
     """
     url = f"{hub_url()}/{pin.source.removeprefix('hf://')}/resolve/{pin.revision}/{pin.file}"
     broken = 0
@@ -42,6 +40,13 @@ def download(pin: ModelPin, target: Path, progress: Progress) -> None:
                 _continue(pool, url, pin, target, progress)
             except urllib3.exceptions.MaxRetryError as error:
                 raise unreachable(url, error) from None
+            except TooSlowError:
+                broken += 1
+                if broken == MAX_BROKEN_READS:
+                    raise SemifError(
+                        f"{url} sends less than {SLOW_BYTES / SLOW_SECONDS:,.0f} bytes a second, on "
+                        f"{broken} connections; try again, what came is kept"
+                    ) from None
             except urllib3.exceptions.HTTPError as error:
                 broken = 0 if _size(target) > have else broken + 1
                 if broken == MAX_BROKEN_READS:
@@ -64,7 +69,7 @@ def _continue(pool: urllib3.PoolManager, url: str, pin: ModelPin, target: Path, 
         with target.open("r+b" if have else "wb") as out:
             out.seek(have if reply.status == 206 else 0)
             out.truncate()
-            for block in reply.stream(BLOCK):
+            for block in pieces(reply):
                 out.write(block)
                 progress(f"download {pin.file}", out.tell(), pin.bytes)
                 if out.tell() > pin.bytes:

@@ -29,7 +29,9 @@ def download(pin: ModelPin, target: Path, progress: Progress) -> None:
     size = metadata["ContentLength"]
     if size != pin.bytes:
         raise SemifError(f"{pin.source} has {size:,} bytes, pinned are {pin.bytes:,}; correct source or pin")
-    version = {"VersionId": pin.revision} if pin.revision else {}
+    # Of a bucket with versions the one that was looked at, whatever takes its place meanwhile.
+    which = pin.revision or metadata.get("VersionId")
+    version = {"VersionId": which} if which and which != "null" else {}
     try:
         with aws_errors(), target.open("wb") as out:
             client.download_fileobj(where.bucket, where.key, out, ExtraArgs=version, Callback=count)

@@ -176,6 +176,35 @@ def test_what_the_builds_export_becomes_the_lock(
     assert f"sources/{image_source()}.zip" in {item["Key"] for item in kept}
 
 
+@pytest.mark.parametrize(
+    ("changed", "refused"),
+    [
+        ({"IMAGE_REUSED": "yes"}, True),
+        ({}, True),  # by a buildspec that does not say
+        ({"IMAGE_REUSED": "no"}, False),  # built anew, since the repository was emptied, say
+        ({"IMAGE_REUSED": "yes", "IMAGE_BASE": f"public.ecr.aws/other/server@{DIGEST}"}, False),
+    ],
+)
+def test_an_image_that_was_there_already_is_the_one_of_the_lock(
+    aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path, changed: dict[str, str], refused: bool
+) -> None:
+    """Who may push writes its tag and its labels: another digest under them was not made by our build."""
+    target = target_of(aws, tmp_path)
+    other = f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/semif@sha256:{'e' * 64}"
+    for exports in ({"IMAGE_REUSED": "no"}, {"IMAGE_REUSED": "yes"}, {"IMAGE_URI": other, **changed}):
+        expect_starts(codebuild)
+        built = [build("image", "SUCCEEDED", image_exports(**exports))]
+        expect_look(codebuild, *built, build("model", "SUCCEEDED", model_exports()))
+        if exports.get("IMAGE_URI") and refused:
+            with pytest.raises(BuildError, match=f"@sha256:e+ under the tag .* names .*@{DIGEST}"):
+                build_environment(target)
+        else:
+            build_environment(target)
+    image = read_lock(target.lock_path).image
+    assert isinstance(image, BuiltImage)
+    assert str(image.uri).endswith(DIGEST) == refused
+
+
 def test_an_archive_that_is_published_is_not_built_again(
     aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path
 ) -> None:

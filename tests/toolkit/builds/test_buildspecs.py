@@ -202,6 +202,7 @@ def test_an_image_is_built_pushed_and_read_back(image_build: CodeBuild) -> None:
         "IMAGE_URI": f"{REPOSITORY}@{DIGEST}",
         "IMAGE_SOURCE_SHA256": SOURCE,
         "IMAGE_BASE": BASE,
+        "IMAGE_REUSED": "no",
     }
     [build] = [command for command in outcome.commands("docker") if "build" in command]
     lock = hashlib.sha256((ROOT / "adapter_image" / "requirements.txt").read_bytes()).hexdigest()
@@ -266,6 +267,7 @@ def test_an_image_that_exists_is_neither_built_nor_pushed(image_build: CodeBuild
     outcome = build_image(image_build, **{"batch-get-image imageId": DIGEST})
     assert outcome.passed, outcome.output
     assert outcome.exported["IMAGE_URI"] == f"{REPOSITORY}@{DIGEST}"
+    assert outcome.exported["IMAGE_REUSED"] == "yes"
     assert outcome.commands("docker") == []
     assert not [command for command in outcome.commands("aws") if command.startswith("s3")]
 

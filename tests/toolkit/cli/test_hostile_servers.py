@@ -1,7 +1,9 @@
 """What a server says ends no command in a traceback, and steers no terminal."""
 
 import json
+import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,19 @@ def test_a_servers_words_do_not_steer_the_terminal(
     if status == 503:
         assert done.exit_code == 0
         assert "semif: attempt 1 was answered 503" in done.stderr
+
+
+@pytest.mark.parametrize("leap", [86_400.0, -86_400.0])
+def test_a_clock_that_is_set_anew_changes_no_retry(
+    decide: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, leap: float
+) -> None:
+    """As NTP and sleeping laptops do it: waiting is counted by a clock that nobody sets."""
+    leaps = count(1)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + next(leaps) * leap)
+    done = decide(*[(503, {}, error_body(retry_after_seconds=0.0))] * 4)
+    assert done.exit_code == 0, done.stderr
+    assert "semif: attempt 4 was answered 503" in done.stderr
 
 
 LOCATIONS = (

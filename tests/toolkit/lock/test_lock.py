@@ -254,3 +254,36 @@ def test_a_model_that_is_not_the_pinned_one(
     assert HASH in str(caught.value)
     assert manifest.sha256 in str(caught.value)
     assert "this is not the pinned model" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"schema": 1', '"schema": NaN', "schema = nan: must be 1"),
+        ('"schema": 1', '"schema": 1, "schema": 1', "the key 'schema' stands twice"),
+        ('"schema": 1', f'"{"k" * 9000}": 1, "{"k" * 9000}": 1', "… (9002 characters) stands twice"),
+        ('"schema": 1', '"schema": ' + "9" * 5000, "5000 digits"),
+        ('"schema": 1', '"\\u001b[2J": 1', r"'\x1b[2J' is not a known key"),
+        ('"demo"', '"demo\\u001b[2J\\u202e"', r"environment: 'demo\x1b[2J\u202e' must be"),
+        ('"demo"', '"../demo"', "environment: '../demo' must be"),
+        ("@sha256:", "@sha256:ab", "has a digest of 66 digits"),
+        ("@sha256:", "@sha256:\\u0660", "@sha256"),
+        ('"kind": "decision"', '"kind": "\\ud800"', r"kind = '\ud800': must be"),
+        ("{", '{"a":' * 10_000, "is not a lock: it is nested too deeply"),
+        ("{", "[" * 60_000, "is not a lock: it is nested too deeply"),
+        ("{", "{" + " " * 70_000, "is longer than 65,536 bytes"),
+        ("{", "{" + "".join(f'"k{number}": 1, ' for number in range(4_500)), "and 4400 more"),
+    ],
+    ids=lambda value: value[:12].strip(" {") if isinstance(value, str) else None,
+)
+def test_a_hostile_lock_is_told_in_a_page(
+    tmp_path: Path, content: dict[str, Any], old: str, new: str, told: str
+) -> None:
+    path = tmp_path / "demo.lock.json"
+    path.write_text(json.dumps(content, indent=1).replace(old, new, 1))
+    with pytest.raises(SemifError) as caught:
+        read_lock(path)
+    message = str(caught.value)
+    assert told in message
+    assert len(message) < 20_000
+    assert message.replace("\n", "").isprintable()

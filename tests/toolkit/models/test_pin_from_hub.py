@@ -1,6 +1,8 @@
 """`semif model pin`, against a server that speaks like the hub's API."""
 
+import contextlib
 import json
+import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +15,7 @@ from click.testing import CliRunner, Result
 from semif.cli import main
 from semif.models.presets import Preset, load_preset
 from semif.project.root import PROJECT_VARIABLE
+from semif.web import lookups
 from tests.support.runs.calibrations import calibration, write_calibration
 from tests.support.servers.running import running
 
@@ -36,6 +39,7 @@ class HubApi(ThreadingHTTPServer):
         self.commits = {"main": COMMIT, "refs/pr/1": LATER, COMMIT: COMMIT}
         self.answer: tuple[int, dict[str, str], bytes] | None = None
         self.seen: list[tuple[str, str | None]] = []
+        self.trickles = False
         super().__init__(("127.0.0.1", 0), _Handler)
 
 
@@ -50,6 +54,12 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
+        if hub.trickles:
+            with contextlib.suppress(ConnectionError):
+                for byte in body:
+                    self.wfile.write(bytes([byte]))
+                    threading.Event().wait(0.01)
+            return
         self.wfile.write(body)
 
     def _told(self) -> tuple[int, dict[str, str], bytes]:
@@ -347,3 +357,13 @@ def test_a_hub_that_answers_something_else(
     assert (result.exit_code, result.stdout) == (1, "")
     assert told in result.stderr
     assert len(list(models.iterdir())) == 1
+
+
+def test_a_hub_that_trickles_does_not_hold_a_command(
+    hub: HubApi, pin: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "LOOKUP_SECONDS", 0.1)
+    hub.trickles = True
+    result = pin()
+    assert result.exit_code == 1
+    assert result.stderr.endswith(" took too long to answer, a few bytes at a time; try again\n")

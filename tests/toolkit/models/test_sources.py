@@ -1,21 +1,26 @@
 """Fetching from each kind of source: the pinned bytes or an error that says what came instead."""
 
+import contextlib
 import hashlib
 import random
+import threading
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, Literal
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from semif.aws.s3 import head
 from semif.errors import SemifError
 from semif.models.model_pin import ModelPin
-from semif.models.sources import fetch, huggingface
+from semif.models.sources import fetch, huggingface, s3
 from semif.models.sources.verify import MismatchError
 from semif.progress import silent
+from semif.web import lookups
 from tests.support.machine.small_disk import small_disk
 from tests.support.models.small_models import files_below, pin_of
 from tests.support.servers.running import running
@@ -185,6 +190,37 @@ def test_objects_that_cannot_be_the_file(bucket: str, own_cache: Path, pinned: P
     assert files_below(own_cache) == []
 
 
+@pytest.mark.parametrize("other", [DATA[::-1], DATA * 2, b""])
+@pytest.mark.parametrize(("versions", "fetched"), [("Enabled", True), ("Suspended", False)])
+def test_an_object_that_is_replaced_while_it_is_fetched(
+    bucket: str,
+    own_cache: Path,
+    pinned: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    versions: Literal["Enabled", "Suspended"],
+    fetched: bool,
+    other: bytes,
+) -> None:
+    """With versions the one that was looked at comes; without, the other bytes are found and dropped."""
+    client = boto3.client("s3")
+    client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": versions})
+    client.put_object(Bucket=bucket, Key="a.gguf", Body=DATA)
+
+    def look_and_lose(*arguments: Any) -> Any:
+        found = head(*arguments)
+        client.put_object(Bucket=bucket, Key="a.gguf", Body=other)
+        return found
+
+    monkeypatch.setattr(s3, "head", look_and_lose)
+    pin = pin_of(pinned, source=f"s3://{bucket}/a.gguf")
+    if fetched:
+        assert fetch(pin).read_bytes() == DATA
+    else:
+        with pytest.raises(MismatchError, match="did not give the pinned file"):
+            fetch(pin)
+        assert files_below(own_cache) == []
+
+
 # --- Hugging Face, against a server that speaks like it
 
 REVISION = "4168f45a16a1290d65a4ec0fa312ae917a4c15d6"
@@ -203,6 +239,7 @@ class Hub(ThreadingHTTPServer):
     status = 200
     breaks = 0
     busy = 0
+    trickles = False
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str | None, str | None]] = []
@@ -240,6 +277,12 @@ class Handler(BaseHTTPRequestHandler):
             hub.breaks -= 1
             rest = rest[: len(rest) // 2]
             self.close_connection = True
+        if hub.trickles:
+            with contextlib.suppress(ConnectionError):
+                for byte in rest:
+                    self.wfile.write(bytes([byte]))
+                    threading.Event().wait(0.01)
+            return
         self.wfile.write(rest)
 
     def log_message(self, *_: object) -> None:
@@ -284,6 +327,20 @@ def test_a_broken_download_goes_on_where_it_broke(hub: Hub, pin: ModelPin) -> No
     begins = [int(str(wanted)[6:-1]) for wanted in ranges[1:]]
     assert len(begins) == 2
     assert 0 < begins[0] < begins[1] < len(DATA)
+
+
+def test_a_hub_that_trickles_does_not_hold_a_build(
+    hub: Hub, pin: ModelPin, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte now and then keeps a connection alive for ever; what came is kept for the next call."""
+    monkeypatch.setattr(lookups, "SLOW_SECONDS", 0.1)
+    hub.trickles = True
+    with pytest.raises(SemifError, match=r"bytes a second, on 5 connections; try again, what came is kept"):
+        fetch(pin)
+    [part] = files_below(own_cache)
+    assert part.endswith(".partial")
+    hub.trickles = False
+    assert fetch(pin).read_bytes() == DATA
 
 
 def test_an_interrupted_download_goes_on_at_the_next_call(hub: Hub, pin: ModelPin) -> None:

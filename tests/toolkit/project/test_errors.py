@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from semif.environment.environment import read_environment
-from semif.errors import ProblemsError, SemifError
+from semif.errors import MAX_LISTED, ProblemsError, SemifError
 from semif.project.root import project_root
 
 DEMO = (project_root() / "environments" / "demo.toml").read_text()
@@ -110,3 +110,29 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes, problem: s
     with pytest.raises(SemifError) as caught:
         read_environment(path)
     assert str(caught.value) == f"{path} {problem}"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"".join(b"k%d = 1\n" % number for number in range(90_000)),
+        b"".join(b"[t%d]\n" % number for number in range(90_000)),
+        b"".join(b"[a.b.c%d.d]\n" % number for number in range(50_000)),
+        b'"' + b"k" * 900_000 + b'" = 1\n',
+        b'[tags]\nx = "' + b"v" * 900_000 + b'"\n',
+        b'"\\u001b[2J" = 1\n',
+        b"x = " + b"[" * 400_000,
+        b"x = " + b"{a=" * 5_000 + b"1" + b"}" * 5_000,
+        b"x = \x1b[2J\n",
+    ],
+    ids=["keys", "tables", "deep tables", "key", "text", "escape", "brackets", "braces", "control"],
+)
+def test_a_hostile_file_is_told_in_a_page(tmp_path: Path, more: bytes) -> None:
+    path = tmp_path / "demo.toml"
+    path.write_bytes(DEMO.encode() + b"\n" + more)
+    with pytest.raises(SemifError) as caught:
+        read_environment(path)
+    told = str(caught.value)
+    assert len(told) < 20_000
+    assert told.count("\n") <= MAX_LISTED + 1
+    assert told.replace("\n", "").isprintable()
