@@ -22,6 +22,7 @@ HEAD_SECONDS = 10.0
 
 _OFFER = (b"connection", b"upgrade", b"http2-settings")
 MAX_CONNECTIONS = 2048
+"""Far more than a load balancer or SageMaker keep open; idle ones take 10 KiB each, so 20 MiB together."""
 RESERVED_FILES = 64
 """Libraries, the log, the event loop's own, a model that is read."""
 MAX_PIPELINED = 16
