@@ -1,4 +1,4 @@
-"""What hostile clients do: pipelines, resets, sides closed early, compressed bombs, texts slow to tokenise."""
+"""What hostile clients do: pipelines, resets, sides closed early, bombs, texts slow to tokenise."""
 
 import gzip
 import json

@@ -1,7 +1,7 @@
 """64 connections of valid, invalid and hanging-up clients against a real adapter, for ten minutes.
 
 `make load` (SECONDS=60 for a short run, PRESET=name, MODE=batched) prints a summary and ends with status 1
-where a request was lost, the server answered 5xx other than 503, its memory grew, or something stayed in flight.
+where a request was lost, the server answered 5xx other than 503, a ping failed, or its memory grew.
 """
 
 import argparse
