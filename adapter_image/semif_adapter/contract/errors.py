@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from semif_adapter.contract.wire import ErrorBody, ErrorDetail, WireModel
 
+NO_MEMORY_RETRY_SECONDS = 5.0
 Location = tuple[str | int, ...]
 """Keys and array indices from a request's top to a place in it; a caller's own key as its position, `#2`."""
 
@@ -136,6 +137,15 @@ class OverloadedError(AdapterError):
         """The reply's body, with the hint that SageMaker would lose as a header."""
         detail = ErrorDetail(code=self.code, message=self.message)
         return ErrorBody(error=detail, retryable=True, retry_after_seconds=self.retry_after_seconds)
+
+
+class NoMemoryError(OverloadedError):
+    """There is no memory for the request now; others give theirs back."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no memory for the request now", retry_after_seconds=NO_MEMORY_RETRY_SECONDS
+        )
 
 
 class DeadlineError(OverloadedError):

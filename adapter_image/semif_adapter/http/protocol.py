@@ -12,6 +12,7 @@ from semif_adapter.contract.errors import (
     AdapterError,
     HeadTooLargeError,
     InvalidRequestError,
+    NoMemoryError,
     RequestTimeoutError,
 )
 
@@ -153,10 +154,13 @@ class BoundedProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._pass_over_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
-            if isinstance(error.__context__, AdapterError):
-                self._refuse(error.__context__)
-            else:
-                self.send_400_response("")
+            match error.__context__:
+                case AdapterError() as refused:
+                    self._refuse(refused)
+                case MemoryError():
+                    self._refuse(NoMemoryError())
+                case _:
+                    self.send_400_response("")
 
     def _pass_over_upgrade(self, rest: bytes) -> None:
         """Read the head again without the offer to speak something else (Java's client, `curl --http2`).
