@@ -170,7 +170,10 @@ class Fuzz:
                 self._misbehave(body, chance)
             case share if share < 0.33:
                 text = decision_of(slow_text(chance))
-                self._http(*(compressed(text, chance) if chance.random() < 0.5 else (None, text)), chance)
+                if chance.random() < 0.5:
+                    self._http(*compressed(text, chance), chance)
+                else:
+                    self._http(None, text, chance)
             case share if share < 0.45:
                 self._http(*compressed(body, chance), chance)
             case _:

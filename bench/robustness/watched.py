@@ -58,7 +58,8 @@ class Watched:
         while self._served.is_alive:
             process = Path(f"/proc/{self._served.pid}")
             self.memory.append(self._served.resident_bytes)
-            self._counts.append(tuple(len(list((process / what).iterdir())) for what in ("task", "fd")))
+            threads, files = (len(list((process / what).iterdir())) for what in ("task", "fd"))
+            self._counts.append((threads, files))
             if self._end.wait(self._every):
                 return
 
