@@ -81,11 +81,11 @@ bench: setup ## Measure against named baselines in the same run.
 	@$(BIN)/python -m bench.engine
 	@$(BIN)/python -m bench.toolkit.synth
 
-fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60 for a short run).
-	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.robustness.fuzz
+fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60, MODE=batched).
+	@SECONDS_TO_RUN=$(or $(SECONDS),600) SEMIF_MODE=$(MODE) $(BIN)/python -m bench.robustness.fuzz
 
-load: setup ## Load a real adapter with 64 connections for ten minutes (SECONDS=60 for a short run).
-	@SECONDS_TO_RUN=$(or $(SECONDS),600) $(BIN)/python -m bench.robustness.soak
+load: setup ## Load a real adapter with 64 connections for ten minutes (SECONDS=60, MODE=batched).
+	@SECONDS_TO_RUN=$(or $(SECONDS),600) SEMIF_MODE=$(MODE) $(BIN)/python -m bench.robustness.soak
 
 reference: setup ## Write docs/reference.md from the types.
 	@$(BIN)/python -m docs.reference

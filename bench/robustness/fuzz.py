@@ -1,9 +1,9 @@
-"""Mutated requests against a real adapter, for ten minutes.
+"""Mutated requests and misused connections (`hostile.py`) against a real adapter, for ten minutes.
 
-`make fuzz` (SECONDS=60 for a short run, SEED=number to repeat one, PRESET=name) prints a summary and ends
-with status 1 where the process died, answered a client's mistake with a 5xx, broke its JSON, showed or logged
-a caller's text, grew, or answered a good request otherwise than before: in any bit, or in batched mode
-(SEMIF_MODE=batched) further off than company moves it.
+`make fuzz` (SECONDS=60 for a short run, SEED=number to repeat one, PRESET=name, MODE=batched) prints a
+summary and ends with status 1 where the process died, failed a ping, answered a client's mistake with a 5xx,
+broke its JSON, showed or logged a caller's text, grew, or answered a good request otherwise than before: in
+any bit, or in batched mode further off than company moves it.
 """
 
 import argparse
@@ -31,6 +31,8 @@ from bench.engine.contenders.adapter_process import (
     seconds_to_run,
     write_report,
 )
+from bench.robustness.hostile import compressed, decision_of, misbehave, slow_text, statuses
+from bench.robustness.watched import Watched
 
 SENDERS = 4
 CANARY_EVERY_SECONDS = 10.0
@@ -169,14 +171,41 @@ class Fuzz:
             body = scramble(body, chance)
         with self._lock:
             self.requests += 1
-        if chance.random() < 0.15:
-            self._raw(body, chance)
-        else:
-            self._http(body, chance)
+        match chance.random():
+            case share if share < 0.15:
+                self._raw(body, chance)
+            case share if share < 0.3:
+                self._misbehave(body, chance)
+            case share if share < 0.33:
+                text = decision_of(slow_text(chance))
+                if chance.random() < 0.5:
+                    self._http(*compressed(text, chance), chance)
+                else:
+                    self._http(None, text, chance)
+            case share if share < 0.45:
+                self._http(*compressed(body, chance), chance)
+            case _:
+                self._http(chance.choice(ENCODINGS), body, chance)
 
-    def _http(self, body: bytes, chance: random.Random) -> None:
+    def _misbehave(self, body: bytes, chance: random.Random) -> None:
+        with socket.create_connection((HOST, self._served.port), timeout=RAW_SECONDS) as connection:
+            try:
+                answers = misbehave(connection, body, chance)
+            except OSError:
+                self._count("broken off")
+                return
+        if answers is None:
+            self._count("reset by the client")
+            return
+        for status in statuses(answers):
+            self._judge(status, "", b"")
+
+    def _count(self, outcome: str) -> None:
+        with self._lock:
+            self.statuses[outcome] += 1
+
+    def _http(self, encoding: str | None, body: bytes, chance: random.Random) -> None:
         headers = {"content-type": chance.choice(CONTENT_TYPES), "connection": "close"}
-        encoding = chance.choice(ENCODINGS)
         if encoding is not None:
             headers["content-encoding"] = encoding
         if chance.random() < 0.05:
@@ -214,12 +243,10 @@ class Fuzz:
                 reply.begin()
                 self._judge(reply.status, reply.headers.get("content-type", ""), reply.read())
             except (OSError, http.client.HTTPException):
-                with self._lock:
-                    self.statuses["no reply to bytes that are no whole request"] += 1
+                self._count("no reply to bytes that are no whole request")
 
     def _judge(self, status: int, content_type: str, body: bytes) -> None:
-        with self._lock:
-            self.statuses[str(status)] += 1
+        self._count(str(status))
         if status not in GOOD_STATUSES:
             self.find(f"status {status}: {body[:300]!r}")
         if content_type.startswith("application/json") and body:
@@ -239,11 +266,10 @@ def main() -> int:
         before = machine()
         began = time.monotonic()
         fuzz = Fuzz(served, began + seconds)
-        good, invariant = answer(served)
+        good, invariant, mode = answer(served)
         asked_again = partial(is_answered_alike, served, good, 0.0 if invariant else BATCHED_TOLERANCE)
-        memory = [served.resident_bytes]
         canaries = 0
-        with ThreadPoolExecutor(SENDERS) as threads:
+        with Watched(served, seconds) as watched, ThreadPoolExecutor(SENDERS) as threads:
             running = [threads.submit(fuzz.sender, seed + number) for number in range(SENDERS)]
             while not all(task.done() for task in running):
                 time.sleep(min(CANARY_EVERY_SECONDS, seconds / 10))
@@ -253,17 +279,17 @@ def main() -> int:
                 canaries += 1
                 if not asked_again():
                     fuzz.find("a good request was answered otherwise than before")
-                memory.append(served.resident_bytes)
         if served.is_alive:
             if not asked_again():
                 fuzz.find("a good request was answered otherwise than before")
-            memory.append(served.resident_bytes)
             exit_status = served.stop()
             if exit_status:
                 fuzz.find(f"the process ended with status {exit_status}")
-            half = len(memory) // 2
-            if median(memory[half:]) - median(memory[:half]) > GROWTH_ALLOWED_BYTES:
-                fuzz.find("the process grew")
+        if watched.bad_pings:
+            fuzz.find(f"{watched.bad_pings} pings failed")
+        half = len(watched.memory) // 2
+        if half and median(watched.memory[half:]) - median(watched.memory[:half]) > GROWTH_ALLOWED_BYTES:
+            fuzz.find("the process grew")
         if any(SECRET in line for line in served.log):
             fuzz.find("a caller's text in the log")
     report = {
@@ -274,8 +300,9 @@ def main() -> int:
         "requests": fuzz.requests,
         "statuses": dict(sorted(fuzz.statuses.items())),
         "canaries": canaries + 1,
+        "mode": mode,
         "canaries_must_be_bit_identical": invariant,
-        "own_memory_mb": [round(size / 1e6, 1) for size in memory],
+        **watched.report(),
         "findings": fuzz.findings,
         "verdict": "failed" if fuzz.findings else "passed",
     }
@@ -283,13 +310,13 @@ def main() -> int:
     return 1 if fuzz.findings else 0
 
 
-def answer(served: Served) -> tuple[list[float], bool]:
-    """The logits of a good request, and whether each bit of them is promised; the queue may be full."""
+def answer(served: Served) -> tuple[list[float], bool, str]:
+    """The logits of a good request, whether each bit of them is promised, the mode; the queue may be full."""
     while True:
         status, reply = served.ask(decision(1))
         if status == 200:
             result = reply["result"]
-            return list(result["option_logits"]), bool(result["model"]["invariant"])
+            return list(result["option_logits"]), bool(result["model"]["invariant"]), result["model"]["mode"]
         if status != 503:
             raise SystemExit(f"a good request got {status}: {reply}")
         time.sleep(reply["retry_after_seconds"])
@@ -297,7 +324,7 @@ def answer(served: Served) -> tuple[list[float], bool]:
 
 def is_answered_alike(served: Served, good: list[float], tolerance: float) -> bool:
     """Whether the good request still gets the logits `good`, each up to `tolerance`."""
-    logits, _ = answer(served)
+    logits, *_ = answer(served)
     return all(abs(one - other) <= tolerance for one, other in zip(logits, good, strict=True))
 
 

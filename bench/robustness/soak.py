@@ -1,7 +1,7 @@
 """64 connections of valid, invalid and hanging-up clients against a real adapter, for ten minutes.
 
-`make load` (SECONDS=60 for a short run, PRESET=name) prints a summary and ends with status 1 where a request
-was lost, the server answered 5xx other than 503, its memory grew, or something stayed in flight.
+`make load` (SECONDS=60 for a short run, PRESET=name, MODE=batched) prints a summary and ends with status 1
+where a request was lost, the server answered 5xx other than 503, a ping failed, or its memory grew.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.engine.contenders.adapter_process import Served, decision, machine, seconds_to_run, write_report
+from bench.robustness.watched import Watched
 
 CONNECTIONS = 64
 KINDS = {"valid": 5, "several": 1, "invalid": 2, "hang-up": 2}
 """What a client sends next, by weight."""
-PING_EVERY_SECONDS = 0.05
 LONGEST_WAIT_SECONDS = 5.0
 """How long a refused client waits at most; it would wait for what `retry_after_seconds` says."""
 GROWTH_ALLOWED_BYTES = 32 * 1024 * 1024
@@ -47,8 +47,6 @@ class LoadClients:
         self.statuses: Counter[str] = Counter()
         self.lost: list[str] = []
         self.hang_ups = 0
-        self.pings: list[float] = []
-        self.bad_pings = 0
 
     def client(self, number: int) -> None:
         """One connection, reopened after each hang-up, until the time is over."""
@@ -91,19 +89,6 @@ class LoadClients:
         questions = [{**one["decision"], "id": f"q{index}"} for index in range(3)]
         return json.dumps({"decisions": questions}).encode()
 
-    def ping(self) -> None:
-        """The health check, far more often than SageMaker's."""
-        connection = self._served.connect(timeout=10)
-        while time.monotonic() < self._ends_at:
-            began = time.perf_counter()
-            connection.request("GET", "/ping")
-            reply = connection.getresponse()
-            reply.read()
-            self.pings.append(time.perf_counter() - began)
-            self.bad_pings += reply.status != 200
-            time.sleep(PING_EVERY_SECONDS)
-        connection.close()
-
 
 def main() -> int:
     """Run and report; the exit status."""
@@ -112,23 +97,19 @@ def main() -> int:
     with Served(os.environ.get("PRESET", "embedded")) as served:
         before = machine()
         began = time.monotonic()
+        mode = served.ask(decision(0))[1]["result"]["model"]["mode"]
         load = LoadClients(served, began + seconds)
-        memory = {"start": served.resident_bytes}
-        with ThreadPoolExecutor(CONNECTIONS + 1) as threads:
-            running = [threads.submit(load.ping)]
-            running += [threads.submit(load.client, number) for number in range(CONNECTIONS)]
-            time.sleep(seconds / 10)
-            memory["after a tenth"] = served.resident_bytes
-            for task in running:
+        with Watched(served, seconds) as watched, ThreadPoolExecutor(CONNECTIONS) as threads:
+            for task in [threads.submit(load.client, number) for number in range(CONNECTIONS)]:
                 task.result()
-        memory["end"] = served.resident_bytes
+        end = served.resident_bytes
         while served.metrics()["semif_in_flight"]:
             time.sleep(0.1)
         figures = served.metrics()
         exit_status = served.stop()
-    pings = sorted(load.pings)
     report = {
         "seconds": round(time.monotonic() - began, 1),
+        "mode": mode,
         "connections": CONNECTIONS,
         "machine_before": before,
         "machine_after": machine(),
@@ -138,19 +119,12 @@ def main() -> int:
         "server_requests": {name: value for name, value in figures.items() if "requests_total" in name},
         "decisions": figures["semif_decisions_total"],
         "tokens_per_second": round(figures["semif_tokens_per_second"], 1),
-        "ping_ms": {
-            "count": len(pings),
-            "not_200": load.bad_pings,
-            "p50": round(pings[len(pings) // 2] * 1000, 2),
-            "p99": round(pings[len(pings) * 99 // 100] * 1000, 2),
-            "max": round(pings[-1] * 1000, 2),
-        },
-        "own_memory_mb": {name: round(size / 1e6, 1) for name, size in memory.items()},
+        **watched.report(),
         "exit_status": exit_status,
     }
-    growth = memory["end"] - memory["after a tenth"]
+    growth = end - watched.memory[1]
     faults = [status for status in load.statuses if " 5" in status and " 503" not in status]
-    refused = faults or load.lost or load.bad_pings or exit_status or growth > GROWTH_ALLOWED_BYTES
+    refused = faults or load.lost or watched.bad_pings or exit_status or growth > GROWTH_ALLOWED_BYTES
     report["verdict"] = "failed" if refused else "passed"
     write_report("soak", report)
     return 1 if refused else 0

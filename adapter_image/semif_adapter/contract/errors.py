@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from semif_adapter.contract.wire import ErrorBody, WireModel
 
+NO_MEMORY_RETRY_SECONDS = 5.0
 Location = tuple[str | int, ...]
 """Keys and array indices from a request's top to a place in it; a caller's own key as its position, `#2`."""
 
@@ -134,6 +135,15 @@ class OverloadedError(AdapterError):
     def body(self) -> "ErrorBody":
         """The reply's body, with the hint that SageMaker would lose as a header."""
         return _body(self, retry_after_seconds=self.retry_after_seconds)
+
+
+class NoMemoryError(OverloadedError):
+    """There is no memory for the request now; others give theirs back."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no memory for the request now", retry_after_seconds=NO_MEMORY_RETRY_SECONDS
+        )
 
 
 class DeadlineError(OverloadedError):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-from semif_adapter.contract.errors import AdapterError, EngineError, Refusal
+from semif_adapter.contract.errors import AdapterError, EngineError, NoMemoryError, Refusal
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result, SharedTiming, WireModel
@@ -47,6 +47,10 @@ class Form(ABC):
         except AdapterError as error:
             error.refusal = cls.refusal(error)
             raise
+        except MemoryError:
+            shortage = NoMemoryError()
+            shortage.refusal = cls.refusal(shortage)
+            raise shortage from None
         except Exception as error:  # noqa: BLE001 - it must not reach the client with its message
             # Only the type: the message of an unforeseen error may hold the caller's text.
             logger.error("fault: %s", type(error).__name__)

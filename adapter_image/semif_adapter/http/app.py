@@ -44,6 +44,7 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        queue.checkers.start()
         queue.engine_thread.start()
         reporting = asyncio.create_task(telemetry.run())
         yield

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from semif_adapter.contract.errors import AdapterError, DrainingError, EngineError, HeadTooLargeError
+from semif_adapter.contract.errors import (
+    AdapterError,
+    DrainingError,
+    EngineError,
+    HeadTooLargeError,
+    NoMemoryError,
+)
 from semif_adapter.http.protocol import MAX_HEAD_BYTES
 from semif_adapter.http.replies import error_reply
 from semif_adapter.serving.request_log import CUSTOM_ATTRIBUTES, RECORD, REQUEST_ID, TRACE_ID, RequestRecord
@@ -69,6 +75,8 @@ class Boundary:
             await self.app(scope, exchange.receive, exchange.send)
         except AdapterError as error:
             await exchange.fail(scope, error)
+        except MemoryError:
+            await exchange.fail(scope, NoMemoryError())
         except asyncio.CancelledError:
             # The server's last seconds: a client that does not read or does not send.
             await exchange.fail(scope, DrainingError("the server is stopping", retry_after_seconds=1.0))

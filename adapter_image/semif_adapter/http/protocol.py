@@ -12,6 +12,7 @@ from semif_adapter.contract.errors import (
     AdapterError,
     HeadTooLargeError,
     InvalidRequestError,
+    NoMemoryError,
     RequestTimeoutError,
 )
 
@@ -22,12 +23,15 @@ HEAD_SECONDS = 10.0
 
 _OFFER = (b"connection", b"upgrade", b"http2-settings")
 MAX_CONNECTIONS = 2048
+"""Far more than a load balancer or SageMaker keep open; idle ones take 10 KiB each, so 20 MiB together."""
 RESERVED_FILES = 64
 """Libraries, the log, the event loop's own, a model that is read."""
 MAX_PIPELINED = 16
 """Requests that wait on one connection behind the one that is being answered; clients rarely send one."""
 LINGER_SECONDS = 2.0
 """How long a refused client may go on sending."""
+REPLY_SECONDS = 30.0
+"""How long a client may leave what it was sent unread; closing would wait for it, and for ever."""
 RESET_CHECK_SECONDS = 0.2
 """How often a connection whose client sends no more is looked at: it is no longer read from."""
 
@@ -54,6 +58,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """The oldest request without its answer, or the last that had its own."""
         self._head_timer: asyncio.TimerHandle | None = None
         self._reset_timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
@@ -80,6 +85,20 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._idle_since = self.loop.time()
+        self._await_reader()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_reader()
+
+    def _await_reader(self) -> None:
+        if self._unread_timer is None and self.transport.get_write_buffer_size():
+            self._unread_timer = self.loop.call_later(REPLY_SECONDS, self._reader_is_late)
+
+    def _reader_is_late(self) -> None:
+        self._unread_timer = None
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's: whether to stay open
         """The client sends no more. Has it gone, or does it wait for its answers?
@@ -112,8 +131,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
-        if self._reset_timer is not None:
-            self._reset_timer.cancel()
+        for timer in (self._reset_timer, self._unread_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
         # uvicorn's keeps the timer of a connection that was reset, and by it the last request and its body.
         self._unset_keepalive_if_required()
@@ -134,10 +154,13 @@ class BoundedProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._pass_over_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
-            if isinstance(error.__context__, AdapterError):
-                self._refuse(error.__context__)
-            else:
-                self.send_400_response("")
+            match error.__context__:
+                case AdapterError() as refused:
+                    self._refuse(refused)
+                case MemoryError():
+                    self._refuse(NoMemoryError())
+                case _:
+                    self.send_400_response("")
 
     def _pass_over_upgrade(self, rest: bytes) -> None:
         """Read the head again without the offer to speak something else (Java's client, `curl --http2`).

@@ -32,12 +32,18 @@ class _Check:
 
 
 class Checkers:
-    """A few threads, for work that is told when to stop. Start, wait and ask on the event loop's thread."""
+    """A few threads, for work that is told when to stop. On the event loop's thread."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(CHECKERS, thread_name_prefix="check")
         self._lock = threading.Lock()
         self._running: set[_Check] = set()
+
+    def start(self) -> None:
+        """Start the threads, while there is memory for them: a later request may find none."""
+        all_started = threading.Barrier(CHECKERS)
+        for _ in range(CHECKERS):
+            self._threads.submit(all_started.wait)
 
     async def run(self, work: Callable[[GoOn], Checked]) -> Checked:
         """What `work` returns, or raises; it calls its argument between its parts.

@@ -243,6 +243,27 @@ def test_a_connection_that_was_reset_keeps_nothing(
     assert [one() for one in ended] == [None]
 
 
+@pytest.mark.parametrize("end", [b"", LAST_PING])
+def test_a_connection_whose_answers_nobody_reads_does_not_stay(
+    start_server: StartServer, scripted: Any, monkeypatch: pytest.MonkeyPatch, end: bytes
+) -> None:
+    """2,048 of them, waiting to be closed for ever, would leave no room for a ping."""
+    monkeypatch.setattr(protocol, "REPLY_SECONDS", 0.1)
+    lost = threading.Event()
+
+    class Watched(BoundedProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    server = start_server(scripted(), protocol=Watched)
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(PING.replace(b"/ping", b"/openapi.json") * (MAX_PIPELINED - 1) + end)
+        assert lost.wait(30)
+
+
 def test_idle_connections_make_room_for_new_ones(
     start_server: StartServer, scripted: Any, decision: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.serving import checkers, intake
 from tests.support.machine.waiting import eventually
 
@@ -261,6 +262,46 @@ def test_an_engine_that_stands_still_fails_the_ping_until_it_moves(
     gate.open()
     assert running.result().status == 200
     eventually(lambda: server.request("GET", "/ping").status, lambda status: status == 200)
+    assert server.ask({"decision": decision}).status == 200
+
+
+@pytest.mark.parametrize("form", ["decision", "questions"])
+def test_a_shortage_of_memory_is_a_matter_of_time(
+    start_server: StartServer, scripted: Any, decision: Document, form: str
+) -> None:
+    def tokenize(_: Any) -> None:
+        raise MemoryError
+
+    server = start_server(scripted(tokenize=tokenize))
+    question = {"type": "noul", "instructions": "Is it so?"}
+    asked = {"decision": decision, "questions": {"q": question}}
+    reply = server.ask({form: asked[form]} | ({"state": "s"} if form == "questions" else {}))
+    assert reply.status == 503
+    assert "there is no memory for the request now" in reply.body.decode()
+
+
+def test_a_shortage_of_memory_for_a_body_is_no_fault_of_its_client(
+    start_server: StartServer, decision: Document
+) -> None:
+    class Full(BoundedProtocol):
+        def on_body(self, body: bytes) -> None:
+            raise MemoryError
+
+    server = start_server(protocol=Full)
+    reply = server.ask({"decision": decision})
+    assert (reply.status, reply.json["error"]["code"], reply.json["retryable"]) == (503, "overloaded", True)
+
+
+def test_no_request_needs_a_new_thread(
+    start_server: StartServer, decision: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process without room for one answered 500 for ever, and 200 to the ping."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    server = start_server()
+    monkeypatch.setattr(threading.Thread, "start", refuse)
     assert server.ask({"decision": decision}).status == 200
 
 
