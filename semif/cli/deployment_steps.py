@@ -53,6 +53,8 @@ def deploy_chain(steps: Steps, target: Target) -> WireAnswer | Completion | None
     """
     target.refuse_example()
     base_image(target.environment.accelerator)  # without a pinned one, better told now than by the synthesis
+    if not target.local:  # this machine answers with a library of its own
+        target.environment.check_head()
     _prepare_account(steps, target)
     if target.environment.preset is not None:
         with steps.step(f"deploy {target.environment.artifacts_stack}") as step:

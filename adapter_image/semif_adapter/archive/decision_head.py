@@ -14,7 +14,7 @@ from semif_adapter.contract.wire import QuestionKind
 Metadata = Callable[[str], str | None]
 """A GGUF's scalar under a key, as llama.cpp puts it into text (`true`, `0.000001`); None for none."""
 
-SERVED = frozenset(("kev",))
+SERVED = frozenset(("kev", "lev", "nimble", "openjev", "pplx-decider"))
 """The values of `decision.type` that are asked as they want to be."""
 
 IN_LIBRARY = frozenset(("kev", "laya"))
@@ -25,7 +25,7 @@ FIRST_RELEASE = f"v0.6.0 (b{FIRST_BUILD})"
 
 _SERVED_BY = {
     **dict.fromkeys(
-        ("openjev", "lev", "nimble", "pplx-decider", "laya", "clef", "lfm2-d1", "lfm2-d1-omni"),
+        ("laya", "clef", "lfm2-d1", "lfm2-d1-omni"),
         f"llama-server serves it (POST /v1/systemone, llama.cpp {FIRST_RELEASE} or newer)",
     ),
     "strands": "Strands Decider's own container serves it",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from semif_adapter.archive.decision_head import DecisionHead, read_head
+from semif_adapter.archive.manifest import PromptSpec
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Mode, ModelInfo, Readout
@@ -44,7 +45,7 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     head = read_head(model.metadata)
     mode = _mode(settings, model)
     return Setup(
-        readout=_readout(settings.readout, spec.readout if spec else None, head),
+        readout=_readout(settings.readout, spec, head),
         head=head,
         template=spec.template
         if spec and model.chat_template
@@ -59,18 +60,17 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     )
 
 
-def _readout(setting: Readout | None, packed: Readout | None, head: DecisionHead | None) -> Readout:
+def _readout(setting: Readout | None, spec: PromptSpec | None, head: DecisionHead | None) -> Readout:
     """The readout; a head has its own, and what was not trained with one has none."""
-    named = {"SEMIF_READOUT": setting, "the [prompt] of its preset": packed}
-    for place, readout in named.items():
-        if readout is not None and (readout == "head") != (head is not None):
-            told = f"it has a decision head ({head.kind})" if head else "it has no decision head"
-            allowed = "head" if head else "letters and text"
-            raise StartupError(
-                f"{place} says readout = {readout!r}, and the model's metadata that {told}; "
-                f"allowed: {allowed}"
-            )
-    return setting or packed or ("head" if head else "letters")
+    if spec is not None and (problem := spec.problem_with(head.kind if head else None)):
+        raise StartupError(
+            f"the model cannot be asked as its manifest says: {problem}; build the model again"
+        )
+    if setting is not None and (setting == "head") != (head is not None):
+        told = f"has a decision head ({head.kind})" if head else "has no decision head"
+        allowed = "head" if head else "letters and text"
+        raise StartupError(f"SEMIF_READOUT={setting}, and the model {told}; allowed: {allowed}")
+    return setting or (spec.readout if spec else "head" if head else "letters")
 
 
 def _mode(settings: Settings, model: Model) -> Mode:

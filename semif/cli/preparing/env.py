@@ -65,6 +65,7 @@ def _checked(name: str) -> dict[str, Any]:
     try:
         environment = load_environment(name)
         base_image(environment.accelerator)
+        environment.check_head()
     except ProblemsError as error:
         return {"environment": name, "problems": list(error.problems), "warnings": []}
     except SemifError as error:

@@ -127,7 +127,7 @@ def _place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) ->
 def _checked_files(preset: Preset, progress: Progress) -> tuple[Path, ...]:
     """The files of the manifest's members, in its order."""
     gguf = fetch(preset, progress)
-    check_gguf(gguf)
+    check_gguf(gguf, preset.prompt)
     calibration = preset.calibration_path
     return (gguf, calibration) if calibration else (gguf,)
 

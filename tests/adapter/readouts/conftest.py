@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from semif_adapter.llama.context import BATCH_TOKENS
+
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 """Sends a System One request; the reply."""
 
@@ -22,7 +24,11 @@ def reference() -> Iterator[Callable[[Path], Ask]]:
     def ask(path: Path) -> Ask:
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
-        params.n_ctx = params.n_batch = params.n_ubatch = 4096
+        params.n_ctx = 4096
+        # As our passes; Kev's questions must be in one, and are where they are compared to the last digit.
+        params.n_batch = params.n_ubatch = 4096 if "kev" in path.name else BATCH_TOKENS
+        # Nothing of another prompt is used again by a hybrid model: that would move the last digits.
+        params.n_ctx_checkpoints = 0
         params.n_parallel = 1
         params.cpuparams.n_threads = 1
         params.warmup = False
