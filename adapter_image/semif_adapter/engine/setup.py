@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from semif_adapter.archive.decision_head import DecisionHead, read_head
+from semif_adapter.archive.decision_head import ENCODER_HEADS, DecisionHead, read_head
 from semif_adapter.archive.manifest import PromptSpec
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
@@ -11,6 +11,7 @@ from semif_adapter.contract.wire import Mode, ModelInfo, Readout
 from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
+from semif_adapter.decoding.whole_decoder import WholeDecoder
 from semif_adapter.engine.model_files import ModelFile
 from semif_adapter.llama.model import Model
 from semif_adapter.machine.cpu import usable_cpus
@@ -43,7 +44,8 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     """
     spec = file.manifest.prompt if file.manifest else None
     head = read_head(model.metadata)
-    mode = _mode(settings, model)
+    # An encoder keeps nothing that others could share.
+    mode: Mode = "invariant" if head and head.kind in ENCODER_HEADS else _mode(settings, model)
     return Setup(
         readout=_readout(settings.readout, spec, head),
         head=head,
@@ -109,6 +111,9 @@ def open_decoder(setup: Setup, model: Model, writer: QuestionWriter) -> Decoder:
         "context_tokens": setup.context_tokens,
         "threads": setup.threads,
     }
+    if writer.reads_whole:
+        sample = writer.sample
+        return WholeDecoder(model, context_tokens=setup.context_tokens, threads=setup.threads, sample=sample)
     if setup.mode == "batched":
         return BatchedDecoder(model, **memory)
     return InvariantDecoder(model, sample=writer.sample, reads_head=writer.reads_head, **memory)

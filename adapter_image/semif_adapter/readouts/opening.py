@@ -7,11 +7,13 @@ from semif_adapter.prompt.chat_template import Template
 from semif_adapter.readouts.head import Head
 from semif_adapter.readouts.label_head import LabelHead, LevHead, NimbleHead, OpenJevHead
 from semif_adapter.readouts.listed import ListedQuestions
+from semif_adapter.readouts.mask_head import MaskHead
 from semif_adapter.readouts.pointer_head import PointerHead
 from semif_adapter.readouts.written import QuestionWriter
 
 _HEADS: dict[str, type[Head]] = {
     "kev": PointerHead,
+    "laya": MaskHead,
     "lev": LevHead,
     "nimble": NimbleHead,
     "openjev": OpenJevHead,

@@ -82,6 +82,10 @@ class QuestionWriter(Protocol):
         """Whether the output of a decision head is read, and not the logits of the vocabulary."""
 
     @property
+    def reads_whole(self) -> bool:
+        """Whether a prompt must go through the model in one piece, of which nothing can be kept."""
+
+    @property
     def sample(self) -> Tokens:
         """Some tokens of this model's prompts, for tests of the engine."""
 

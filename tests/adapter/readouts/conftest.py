@@ -25,8 +25,8 @@ def reference() -> Iterator[Callable[[Path], Ask]]:
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
         params.n_ctx = 4096
-        # As our passes; Kev's questions must be in one, and are where they are compared to the last digit.
-        params.n_batch = params.n_ubatch = 4096 if "kev" in path.name else BATCH_TOKENS
+        # As our passes; Laya's prompts and Kev's questions must be in one, and are where they are compared.
+        params.n_batch = params.n_ubatch = 4096 if path.stem in ("tiny-kev", "tiny-laya") else BATCH_TOKENS
         # Nothing of another prompt is used again by a hybrid model: that would move the last digits.
         params.n_ctx_checkpoints = 0
         params.n_parallel = 1
