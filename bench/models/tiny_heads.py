@@ -56,3 +56,58 @@ def write_tiny_kev(path: Path, *, width: int = 16) -> None:
 def head_metadata(architecture: str, kind: str, template: str) -> Metadata:
     """What makes a model of `architecture` one with a head of this kind, by its metadata."""
     return ((f"{architecture}.decision.type", kind), ("tokenizer.chat_template.systemone", template))
+
+
+_LISTED = (
+    "{% for o in options %}{{ o.label }}. "
+    "{% if type == 'score' %}(level {{ o.key }} of {{ options | length - 1 }}) "
+    "{% else %}{{ o.key }}{% endif %}" + _DESCRIBED + "{{ '\\n' }}{% endfor %}"
+)
+_ASKED = (
+    "<|im_start|>user\n# State\n"
+    + _TEXT.format("state")
+    + "\n\n# Question\n"
+    + _TEXT.format("instructions")
+    + "\n"
+)
+_ANSWER = "{{ '<|im_end|>\\n<|im_start|>assistant\\n<think>\\n\\n</think>\\n\\n' }}"
+_FIELD = (
+    '{"name": {{ q.id | tojson }}, "about": {{ q.instructions | tojson }}, "choices": ['
+    "{% for o in q.options %}{{ [o.label, o.key, o.description] | tojson }}"
+    "{% if not loop.last %}, {% endif %}{% endfor %}]}"
+)
+LABEL_TEMPLATES = {
+    "openjev": _ASKED
+    + "{% set letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz' %}"
+    + "{% for o in options %}{{ letters[loop.index0] }}) {{ o.key }}"
+    + _DESCRIBED
+    + "{{ '\\n' }}{% endfor %}"
+    + _ANSWER,
+    "lev": _ASKED
+    + "{% if type == 'noul' %}From 0 to 8{% for o in options %}{% if o.description %} {{ o.key }}"
+    + _DESCRIBED
+    + "{% endif %}{% endfor %}{% else %}"
+    + _LISTED
+    + "{% endif %}"
+    + _ANSWER,
+    "nimble": (
+        "<|im_start|>system\n"
+        "{% set ns = namespace(code='one-letter') %}"
+        "{% for q in questions %}{% if q.options | length > 26 %}{% set ns.code = 'short' %}{% endif %}"
+        "{% endfor %}Answer with the {{ ns.code }} code.<|im_end|>\n"
+        '<|im_start|>user\n{"context": {{ state | tojson }}, "schema": ['
+        "{% for q in questions %}" + _FIELD + "{% if not loop.last %}, {% endif %}{% endfor %}]}"
+        "{{ '\\n\\nField: ' }}{{ id | tojson }}" + _ANSWER
+    ),
+    "pplx-decider": "{% for image in images %}{{ image }}{% endfor %}" + _ASKED + _LISTED + _ANSWER,
+}
+"""What each type of plain language model is asked with."""
+
+
+def label_metadata(architecture: str, kind: str) -> Metadata:
+    """The same for a kind that is read by its labels, with temperatures of every form."""
+    temperatures = {"choice": 2.0, "noul": 1.5, "choice.3_5": 0.75, "score.small": 1.25, "score.2": 3.0}
+    return (
+        *head_metadata(architecture, kind, LABEL_TEMPLATES[kind]),
+        *((f"{architecture}.decision.temperature.{name}", value) for name, value in temperatures.items()),
+    )

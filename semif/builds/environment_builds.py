@@ -43,6 +43,8 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
     lock may hold; the lock on disk then stays as it was.
     """
     environment = target.environment
+    if not target.local:  # this machine answers with a library of its own
+        environment.check_head()
     if environment.preset is None:
         lock = _lock(target, _published_image(target), _hub_model(environment.model))
         write_lock(target.lock_path, lock)

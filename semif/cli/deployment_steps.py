@@ -57,6 +57,8 @@ def deploy_chain(steps: Steps, target: Target, *, recreate: bool = False) -> Wir
     """
     target.refuse_example()
     _ = target.environment.base_image  # without a pinned one, better told now than by the synthesis
+    if not target.local:  # this machine answers with a library of its own
+        target.environment.check_head()
     _prepare_account(steps, target)
     if target.environment.preset is not None:
         with steps.step(f"deploy {target.environment.artifacts_stack}") as step:

@@ -19,6 +19,7 @@ from semif.environment.modes.async_ import concurrent_invocations
 from semif.environment.modes.mode import InferenceMode
 from semif.environment.problems import problems_together
 from semif.errors import SemifError, shown
+from semif.images.base_images import check_knows_head
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import build_base
 from semif.project.root import project_root
@@ -114,6 +115,12 @@ class Environment(EnvironmentFile):
         if not self.serving_kind.runs_adapter or preset is None:
             return False
         return (self.adapter.readout or preset.prompt.readout) == "letters"
+
+    def check_head(self) -> None:
+        """Raise SemifError where the container to extend is too old for the model's decision head."""
+        preset = self.preset
+        if self.serving_kind.runs_adapter and preset is not None and preset.prompt.head is not None:
+            check_knows_head(self.accelerator, preset.prompt.head)
 
     @property
     def container_variables(self) -> dict[str, str]:

@@ -12,6 +12,7 @@ from semif.project.root import project_root
 from semif.project.toml_file import read_toml
 from semif.sagemaker.instances import Accelerator
 from semif.sagemaker.placement import CUDA_MAJOR
+from semif_adapter.archive.decision_head import FIRST_BUILD, FIRST_RELEASE, IN_LIBRARY
 
 Tag = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
 
@@ -32,6 +33,10 @@ class BaseImage(BaseModel):
     2026-09-25."""
     cuda_major: Annotated[int, Field(ge=11, le=99)] | None = None
     """CUDA's major version, where the container has CUDA: the host's driver must fit it."""
+
+    def has_build(self, least: int) -> bool:
+        """Whether its llama.cpp is known to be build `least` or a newer one."""
+        return self.llama_cpp_build is not None and int(self.llama_cpp_build[1:]) >= least
 
     @model_validator(mode="after")
     def _is_an_image(self) -> "BaseImage":
@@ -65,11 +70,9 @@ def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
     Raises ProblemsError for a file with problems and SemifError where no digest is pinned for
     `accelerator`, or a CUDA that no known host image has a driver for.
     """
-    path = path or base_images_file()
-    image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
+    path, image = _pinned(accelerator, path)
     if image.digest is None:
-        command = next(name for name, pinned in PIN_NAMES.items() if pinned == accelerator)
-        raise SemifError(f"{path} pins no digest for {accelerator}; run `semif image pin {command}`")
+        raise SemifError(f"{path} pins no digest for {accelerator}; run `{_pin_command(accelerator)}`")
     if accelerator == "cuda" and image.cuda_major != CUDA_MAJOR:
         raise SemifError(
             f"{path}: cuda.cuda_major = {image.cuda_major}, the known host images have drivers for CUDA "
@@ -77,3 +80,28 @@ def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
             "semif/sagemaker/placement.py"
         )
     return ImageRef(image.repository, image.digest)
+
+
+def check_knows_head(accelerator: Accelerator, head: str, path: Path | None = None) -> None:
+    """Raise SemifError unless the container's llama.cpp is known to have decision heads like `head`.
+
+    The newest published container that is known has v0.4.1, b10964 (AWS's changelog, read on 2026-11-30).
+    """
+    path, image = _pinned(accelerator, path)
+    if head not in IN_LIBRARY or image.has_build(FIRST_BUILD):
+        return
+    has = f"has llama.cpp {image.llama_cpp_build}" if image.llama_cpp_build else "names no llama_cpp_build"
+    raise SemifError(
+        f"{path}: the container for {accelerator} {has}, a model with the decision head {head!r} needs "
+        f"{FIRST_RELEASE} or newer; run `{_pin_command(accelerator)}`, or write llama_cpp_build where the "
+        "image has a newer one and does not say so"
+    )
+
+
+def _pinned(accelerator: Accelerator, path: Path | None) -> tuple[Path, BaseImage]:
+    path = path or base_images_file()
+    return path, getattr(read_toml(path, BaseImages), accelerator)
+
+
+def _pin_command(accelerator: Accelerator) -> str:
+    return f"semif image pin {next(name for name, pinned in PIN_NAMES.items() if pinned == accelerator)}"

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from semif.models.gguf_header import MAGIC, GgufHeader, NotAModelError, read_header
+from semif_adapter.archive.manifest import PromptSpec
 from semif_adapter.archive.servable import reasons_against
 
 ENDING = ".gguf"
@@ -29,16 +30,20 @@ def files_of_split(name: str) -> int:
     return int(shard[2]) if shard else 1
 
 
-def check_gguf(path: Path) -> GgufHeader:
+def check_gguf(path: Path, prompt: PromptSpec | None = None) -> GgufHeader:
     """Read and check the header of `path`; reads no tensor data.
 
-    Raises NotAModelError for anything that is not a whole, servable, little-endian GGUF.
+    Raises NotAModelError for anything that is not a whole, servable, little-endian GGUF, or is not asked as
+    its preset's `prompt` says.
     """
     other = not_a_gguf(path)
     if other:
         raise NotAModelError(f"{path.name} is no model: {other}")
     header = read_header(path)
     _check_servable(path, header)
+    kind = header.text(f"{header.architecture}.decision.type")
+    if prompt is not None and (problem := prompt.problem_with(kind)):
+        raise NotAModelError(f"{path.name} cannot be asked as its preset says: {problem}")
     return header
 
 

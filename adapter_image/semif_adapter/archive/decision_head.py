@@ -14,7 +14,9 @@ from semif_adapter.contract.wire import QuestionKind
 Metadata = Callable[[str], str | None]
 """A GGUF's scalar under a key, as llama.cpp puts it into text (`true`, `0.000001`); None for none."""
 
-SERVED = frozenset(("kev",))
+ENCODER_HEADS = frozenset(("laya",))
+"""Those of encoders, which answer nothing without."""
+SERVED = frozenset(("kev", "laya", "lev", "nimble", "openjev", "pplx-decider"))
 """The values of `decision.type` that are asked as they want to be."""
 
 IN_LIBRARY = frozenset(("kev", "laya"))
@@ -25,7 +27,7 @@ FIRST_RELEASE = f"v0.6.0 (b{FIRST_BUILD})"
 
 _SERVED_BY = {
     **dict.fromkeys(
-        ("openjev", "lev", "nimble", "pplx-decider", "laya", "clef", "lfm2-d1", "lfm2-d1-omni"),
+        ("clef", "lfm2-d1", "lfm2-d1-omni"),
         f"llama-server serves it (POST /v1/systemone, llama.cpp {FIRST_RELEASE} or newer)",
     ),
     "strands": "Strands Decider's own container serves it",
@@ -47,6 +49,9 @@ class DecisionHead:
     """`decision.type`, one of SERVED."""
     temperatures: dict[str, float]
     """By kind of question, and by kind and number of options: `choice`, `choice.3_5`."""
+
+    max_head_tokens: int
+    """Tokens of question and options that an encoder was trained with; 0 for others."""
 
     def temperature(self, kind: QuestionKind, options: int) -> float:
         """What divides the scores of a question of this kind with so many options; 1 where none is told."""
@@ -70,7 +75,8 @@ def read_head(metadata: Metadata) -> DecisionHead | None:
     if kind is None:
         return None
     start = len(f"{prefix}.temperature.")
-    return DecisionHead(kind, {key[start:]: float(text) for key, text in _temperatures(metadata, prefix)})
+    temperatures = {key[start:]: float(text) for key, text in _temperatures(metadata, prefix)}
+    return DecisionHead(kind, temperatures, int(metadata(f"{prefix}.max_head_tokens") or 0))
 
 
 def head_problems(metadata: Metadata) -> Iterator[str]:
@@ -91,6 +97,8 @@ def head_problems(metadata: Metadata) -> Iterator[str]:
         return
     if not has_template:
         yield f"its {prefix}.type is {kind!r} and it has no chat template named {TEMPLATE}"
+    if kind in ENCODER_HEADS and not (metadata(f"{prefix}.max_head_tokens") or "").strip("0").isdecimal():
+        yield f"its {prefix}.type is {kind!r} and it has no {prefix}.max_head_tokens above 0"
     for key, text in temperatures.items():
         if not 0 < _number(text) < math.inf:
             yield f"its {key} is {text}, allowed are finite numbers above 0"

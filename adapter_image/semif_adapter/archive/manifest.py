@@ -27,7 +27,26 @@ class PromptSpec(BaseModel):
     """What is scored behind the prompt: the letters of the listed options, the options' own words, or what
     the model's decision head says of them."""
     template: Literal["chat", "plain"] = "chat"
-    """The GGUF's own chat template, or ours for models that have none."""
+    """The GGUF's own chat template, or ours for models that have none; a decision head has a third."""
+    head: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,40}$")] | None = None
+    """The GGUF's `decision.type`, where the readout is `head`."""
+
+    @model_validator(mode="after")
+    def _names_its_head(self) -> "PromptSpec":
+        if (self.readout == "head") != (self.head is not None):
+            raise ValueError(
+                f"readout = 'head' and head go together, got readout = {self.readout!r}, head = {self.head!r}"
+            )
+        return self
+
+    def problem_with(self, kind: str | None) -> str | None:
+        """What is wrong with asking a GGUF of this `decision.type` so; None for nothing."""
+        if kind == self.head:
+            return None
+        said = "no decision head" if self.head is None else f"the decision head {self.head!r}"
+        told = "none" if kind is None else repr(kind)
+        wanted = "remove head" if kind is None else f"write readout = 'head' and head = {kind!r}"
+        return f"its preset's [prompt] names {said}, its metadata (decision.type) {told}; {wanted}"
 
 
 class Member(BaseModel):
@@ -89,7 +108,10 @@ class ModelManifest(BaseModel):
 
     def canonical_bytes(self) -> bytes:
         """The manifest's one byte form: sorted keys, two-space indent, a final newline."""
-        text = json.dumps(self.model_dump(by_alias=True), sort_keys=True, indent=2, ensure_ascii=True)
+        content = self.model_dump(by_alias=True)
+        if self.prompt.head is None:
+            del content["prompt"]["head"]  # the keys of models without one stay what they are
+        text = json.dumps(content, sort_keys=True, indent=2, ensure_ascii=True)
         return (text + "\n").encode()
 
     @property

@@ -1,4 +1,4 @@
-"""What a model must be to answer decisions: a causal language model with a vocabulary, by its own metadata.
+"""What a model must be to answer decisions: a causal language model, or one with a head, by its own metadata.
 
 Asked where a model is packed and again where it is loaded: what is served need not have been packed. Each
 rule stands for a file that llama.cpp loads and that then answers nonsense with status 200 or aborts.
@@ -7,7 +7,7 @@ rule stands for a file that llama.cpp loads and that then answers nonsense with 
 import math
 from collections.abc import Iterator
 
-from semif_adapter.archive.decision_head import Metadata, head_problems
+from semif_adapter.archive.decision_head import ENCODER_HEADS, Metadata, head_problems
 
 ENCODERS = frozenset(
     (
@@ -44,6 +44,8 @@ def _not_causal(architecture: str, own: Metadata) -> Iterator[str]:
         yield f"it is an encoder-decoder ({architecture}), which reads no prompt to its end"
     elif architecture in DIFFUSION:
         yield f"it is a diffusion model ({architecture}), which predicts no next token"
+    elif own("decision.type") in ENCODER_HEADS:
+        return
     elif architecture in ENCODERS or own("attention.causal") == "false":
         yield f"it is an encoder ({architecture}, attention.causal = false): it predicts no next token"
     elif pooling not in (None, "0"):

@@ -87,6 +87,6 @@ class Answering:
                 rotations=len(written.prompts),
             ),
             model=self._info,
-            answer_token_ids=tuple(label.token for label in written.labels) if masses else None,
-            full_vocab_argmax_id=int(decoded[0].row.argmax()) if masses else None,
+            answer_token_ids=reading.answer_tokens,
+            full_vocab_argmax_id=reading.likeliest_token,
         )

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from semif_adapter.archive.decision_head import DecisionHead, read_head
+from semif_adapter.archive.decision_head import ENCODER_HEADS, DecisionHead, read_head
+from semif_adapter.archive.manifest import PromptSpec
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Mode, ModelInfo, Readout
 from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
+from semif_adapter.decoding.whole_decoder import WholeDecoder
 from semif_adapter.engine.model_files import ModelFile
 from semif_adapter.llama.model import Model
 from semif_adapter.machine.cpu import usable_cpus
@@ -42,9 +44,10 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     """
     spec = file.manifest.prompt if file.manifest else None
     head = read_head(model.metadata)
-    mode = _mode(settings, model)
+    # An encoder keeps nothing that others could share.
+    mode: Mode = "invariant" if head and head.kind in ENCODER_HEADS else _mode(settings, model)
     return Setup(
-        readout=_readout(settings.readout, spec.readout if spec else None, head),
+        readout=_readout(settings.readout, spec, head),
         head=head,
         template=spec.template
         if spec and model.chat_template
@@ -59,18 +62,17 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     )
 
 
-def _readout(setting: Readout | None, packed: Readout | None, head: DecisionHead | None) -> Readout:
+def _readout(setting: Readout | None, spec: PromptSpec | None, head: DecisionHead | None) -> Readout:
     """The readout; a head has its own, and what was not trained with one has none."""
-    named = {"SEMIF_READOUT": setting, "the [prompt] of its preset": packed}
-    for place, readout in named.items():
-        if readout is not None and (readout == "head") != (head is not None):
-            told = f"it has a decision head ({head.kind})" if head else "it has no decision head"
-            allowed = "head" if head else "letters and text"
-            raise StartupError(
-                f"{place} says readout = {readout!r}, and the model's metadata that {told}; "
-                f"allowed: {allowed}"
-            )
-    return setting or packed or ("head" if head else "letters")
+    if spec is not None and (problem := spec.problem_with(head.kind if head else None)):
+        raise StartupError(
+            f"the model cannot be asked as its manifest says: {problem}; build the model again"
+        )
+    if setting is not None and (setting == "head") != (head is not None):
+        told = f"has a decision head ({head.kind})" if head else "has no decision head"
+        allowed = "head" if head else "letters and text"
+        raise StartupError(f"SEMIF_READOUT={setting}, and the model {told}; allowed: {allowed}")
+    return setting or (spec.readout if spec else "head" if head else "letters")
 
 
 def _mode(settings: Settings, model: Model) -> Mode:
@@ -109,6 +111,9 @@ def open_decoder(setup: Setup, model: Model, writer: QuestionWriter) -> Decoder:
         "context_tokens": setup.context_tokens,
         "threads": setup.threads,
     }
+    if writer.reads_whole:
+        sample = writer.sample
+        return WholeDecoder(model, context_tokens=setup.context_tokens, threads=setup.threads, sample=sample)
     if setup.mode == "batched":
         return BatchedDecoder(model, **memory)
     return InvariantDecoder(model, sample=writer.sample, reads_head=writer.reads_head, **memory)

@@ -129,7 +129,8 @@ class Context:
 
     def reset(self) -> None:
         """Forget every stream and overwrite what the memory held."""
-        self._library.llama_memory_clear(self._memory, True)
+        if self._memory:  # an encoder has none
+            self._library.llama_memory_clear(self._memory, True)
 
     def run(self, passes: Sequence[Pass]) -> list[Rows]:
         """One forward pass over all of `passes`, a batch of tokens at most.

@@ -55,6 +55,8 @@ class Model:
         self.vocab_size: int = library.llama_vocab_n_tokens(self._vocab)
         self.bos: int = self._special_token("bos")
         self.eos: int = self._special_token("eos")
+        self.mask: int = self._special_token("mask")
+        self.separator: int = self._special_token("seperator")  # as GGUF spells it
         self.wants_bos: bool = library.llama_vocab_get_add_bos(self._vocab)
         self.head_width: int = library.llama_model_n_embd_out(self.handle)
         """Numbers that a decision head gives for a token; without a head, the model's own width."""

@@ -38,6 +38,7 @@ class Head(ABC):
 
     habits: ClassVar[Habits] = Habits()
     reads_head: ClassVar[bool] = True
+    reads_whole: ClassVar[bool] = False
 
     def __init__(self, model: Model, head: DecisionHead, limit: int) -> None:
         """`limit` is how many tokens a prompt may have. Raises StartupError where it cannot be asked."""
@@ -101,6 +102,10 @@ class Head(ABC):
         """What the template is given for `question`, one of the `questions` of a request."""
         return self.variables.of(question, order, self.labels(len(order)))
 
+    def fitted(self, prompt: Prompt, question: Question) -> Prompt:  # noqa: ARG002 - most take it whole
+        """`prompt` as the model was trained to see it."""
+        return prompt
+
     @abstractmethod
     def marks(self, prompt: Prompt, question: Question) -> tuple[int, ...]:
         """Where in the last segment of `prompt` the head is read; nowhere for the logits behind it."""
@@ -135,7 +140,7 @@ class Head(ABC):
         known: dict[str, Tokens],
     ) -> Prompt:
         variables = self.template_variables(question, order, questions)
-        return self.prompts.write(variables, question.path, known)
+        return self.fitted(self.prompts.write(variables, question.path, known), question)
 
     def _probe(self, word: str, state: Any) -> dict[str, Any]:
         options = tuple(OptionText(name, name, name) for name in (word, f"{word}c"))

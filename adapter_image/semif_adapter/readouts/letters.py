@@ -36,7 +36,13 @@ class LettersQuestion(WrittenQuestion):
         listed = [read_labels(one.rows[-1], tokens) for one in decoded]
         logits = np.mean([np.roll(values, turn) for turn, (values, _) in enumerate(listed)], axis=0)
         mass = sum(mass for _, mass in listed) / len(listed)
-        return Reading(logits, mass, sum(one.computed for one in decoded))
+        return Reading(
+            logits,
+            mass,
+            sum(one.computed for one in decoded),
+            tuple(label.token for label in self.labels),
+            int(decoded[0].rows[-1].argmax()),
+        )
 
 
 def read_labels(row: npt.NDArray[np.float32], labels: Tokens) -> tuple[Numbers, float]:

@@ -25,6 +25,7 @@ class ListedQuestions:
     """
 
     reads_head = False
+    reads_whole = False
 
     def __init__(
         self, model: Model, templates: dict[Readout, Template], readout: Readout, limit: int

@@ -28,6 +28,10 @@ class Reading(NamedTuple):
     """Share of the whole probability on the answer tokens, where there are any."""
     computed: int
     """Tokens of its prompts that were not in the cache."""
+    answer_tokens: tuple[int, ...] | None = None
+    """The tokens whose logits are read, in the question's order, where letters are."""
+    likeliest_token: int | None = None
+    """That of the whole vocabulary, in the first order asked, where letters are read."""
 
 
 class Once(NamedTuple):
@@ -80,6 +84,10 @@ class QuestionWriter(Protocol):
     @property
     def reads_head(self) -> bool:
         """Whether the output of a decision head is read, and not the logits of the vocabulary."""
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether a prompt must go through the model in one piece, of which nothing can be kept."""
 
     @property
     def sample(self) -> Tokens:

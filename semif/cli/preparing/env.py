@@ -64,6 +64,7 @@ def _checked(name: str) -> dict[str, Any]:
     try:
         environment = load_environment(name)
         _ = environment.base_image  # that one is pinned
+        environment.check_head()
     except ProblemsError as error:
         return {"environment": name, "problems": list(error.problems), "warnings": []}
     except SemifError as error:

@@ -130,7 +130,7 @@ def _place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) ->
 def _checked_files(preset: Preset, progress: Progress) -> tuple[tuple[Path, ...], str | None]:
     """The files of the manifest's members, in its order; and why llama.cpp was not tried on the first."""
     gguf = fetch(preset, progress)
-    check_gguf(gguf)
+    check_gguf(gguf, preset.prompt)
     untried = rehearse_model(gguf)
     calibration = preset.calibration_path
     return ((gguf, calibration) if calibration else (gguf,)), untried

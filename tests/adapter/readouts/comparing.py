@@ -1,11 +1,23 @@
 """The same System One request to an engine and to the reference."""
 
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from semif_adapter.archive.decision_head import read_head
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Result
+from semif_adapter.decoding.invariant_decoder import InvariantDecoder
+from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
 from semif_adapter.forms.systemone.form import SystemOneForm
+from semif_adapter.llama.libllama import Library
+from semif_adapter.llama.model import Model
+from semif_adapter.readouts.opening import question_writer
 
 STATE: dict[str, Any] = {
     "message": "charged twice, übel <b>'sehr'</b>",
@@ -60,3 +72,47 @@ def answers_of(engine: Engine, request: dict[str, Any]) -> tuple[dict[str, Any],
     form = SystemOneForm.parse(request, Settings())
     results, timing = engine.score(form.questions, form.layout)
     return form.to_response(results, timing).model_dump(mode="json"), results
+
+
+Whole = Callable[[dict[str, Any]], dict[str, dict[str, float]]]
+"""Answers a request; each question's probabilities."""
+
+
+@contextmanager
+def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> Iterator[Whole]:
+    """The model at `path`, asked with prompts that are not cut, as llama-server asks it.
+
+    What the engine cuts off differs in the last digits, by the shape of the passes: these are its numbers.
+    """
+    with closing(Model(library, path, 0)) as model:
+        writer = question_writer(model, "head", {}, read_head(model.metadata), context_tokens)
+        memory = {"streams": 2, "context_tokens": context_tokens, "threads": 1}
+        reads_head = writer.reads_head
+        decoder = InvariantDecoder(model, sample=writer.sample, reads_head=reads_head, **memory)
+        with closing(decoder):
+
+            def ask(request: dict[str, Any]) -> dict[str, dict[str, float]]:
+                questions = SystemOneForm.parse(request, Settings()).questions
+                told = {}
+                for written in writer.write(questions, "state-first", lambda: None)[0]:
+                    whole = [
+                        replace(prompt, segments=(np.concatenate(prompt.segments),))
+                        for prompt in written.prompts
+                    ]
+                    reading = complete(
+                        replace(written, prompts=tuple(whole)).read(decoder), decoder.context.run
+                    )
+                    names = (option.id for option in written.question.options)
+                    told[written.question.id] = dict(zip(names, np.exp(reading.logits).tolist(), strict=True))
+                return told
+
+            yield ask
+
+
+def largest_difference(told: dict[str, dict[str, float]], reply: dict[str, Any]) -> float:
+    """How far the probabilities of the reference's `reply` are from those `told`."""
+    return max(
+        abs(told[question][name] - probability)
+        for question, each in probabilities(reply).items()
+        for name, probability in each.items()
+    )

@@ -1,8 +1,6 @@
 """Kev's head: the numbers of llama.cpp's own server, and what that one has not (turns, caches, refusals)."""
 
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +10,30 @@ from hypothesis import strategies as st
 
 from bench.models.tiny_heads import KEV_TEMPLATE, head_metadata, write_tiny_kev
 from bench.models.tiny_models import write_tiny_gguf
-from semif_adapter.archive.decision_head import read_head
+from semif.errors import SemifError
+from semif.images.base_images import check_knows_head
+from semif.models.gguf_file import check_gguf
+from semif.models.gguf_header import NotAModelError
+from semif_adapter.archive.manifest import MANIFEST_FILE, Member, ModelManifest, PromptSpec
 from semif_adapter.contract.errors import PromptTooLongError, StartupError
 from semif_adapter.contract.settings import Settings
-from semif_adapter.decoding.invariant_decoder import InvariantDecoder
-from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
 from semif_adapter.forms.decisions import DecisionForm
 from semif_adapter.forms.systemone.form import SystemOneForm
 from semif_adapter.llama.libllama import Library
-from semif_adapter.llama.model import Model
 from semif_adapter.prompt.flattened import flattened
-from semif_adapter.readouts.pointer_head import PointerHead
-from tests.adapter.readouts.comparing import QUESTIONS, STATE, answers_of, body, numbered, probabilities
+from tests.adapter.readouts.comparing import (
+    QUESTIONS,
+    STATE,
+    answers_of,
+    body,
+    in_one_piece,
+    largest_difference,
+    numbered,
+    probabilities,
+)
 from tests.adapter.readouts.conftest import Ask
+from tests.support.models.small_models import pin_of
 
 LoadEngine = Callable[..., Engine]
 APART = 2e-3
@@ -50,26 +58,9 @@ def test_a_prompt_in_one_piece_gets_the_references_numbers(
 ) -> None:
     """Where nothing is cached, as llama-server has it: what is read, and how, is the same."""
     request = body(QUESTIONS)
-    expected = probabilities(reference(kev_gguf)(request))
-    with closing(Model(library, kev_gguf, 0)) as model:
-        head = read_head(model.metadata)
-        assert head is not None
-        writer = PointerHead(model, head, 512)
-        memory = {"streams": 2, "context_tokens": 512, "threads": 1}
-        with closing(InvariantDecoder(model, sample=writer.sample, reads_head=True, **memory)) as decoder:
-            for written in writer.write(
-                SystemOneForm.parse(request, Settings()).questions, "state-first", lambda: None
-            )[0]:
-                [prompt] = written.prompts
-                whole = replace(
-                    written, prompts=(replace(prompt, segments=(np.concatenate(prompt.segments),)),)
-                )
-                logits = complete(whole.read(decoder), decoder.context.run).logits
-                told = dict(
-                    zip((option.id for option in written.question.options), np.exp(logits), strict=True)
-                )
-                for name, probability in expected[written.question.id].items():
-                    assert told[name] == pytest.approx(probability, abs=1e-6)
+
+    with in_one_piece(library, kev_gguf) as ask:
+        assert largest_difference(ask(request), reference(kev_gguf)(request)) < 1e-6
 
 
 def test_a_state_computed_apart_moves_the_last_digits_alone(
@@ -165,12 +156,53 @@ def test_too_long_a_state_is_refused_with_its_count(kev: Engine) -> None:
 def test_a_readout_that_is_not_the_models_stops_the_start(
     kev_gguf: Path, tiny_gguf: Callable[..., Path], load_engine: LoadEngine, readout: str
 ) -> None:
-    with pytest.raises(
-        StartupError, match=r"SEMIF_READOUT says readout = .*decision head \(kev\); allowed: head"
-    ):
+    with pytest.raises(StartupError, match=r"SEMIF_READOUT=.*decision head \(kev\); allowed: head"):
         load_engine(kev_gguf, readout=readout)
     with pytest.raises(StartupError, match="has no decision head; allowed: letters and text"):
         load_engine(tiny_gguf(), readout="head")
+
+
+def test_a_preset_that_says_something_else_packs_nothing_and_starts_nothing(
+    kev_gguf: Path, tiny_gguf: Callable[..., Path], library_dir: Path, tmp_path: Path
+) -> None:
+    letters, kev, lev = (
+        PromptSpec(readout="letters"),
+        PromptSpec(readout="head", head="kev"),
+        PromptSpec(readout="head", head="lev"),
+    )
+    check_gguf(kev_gguf, kev)
+    check_gguf(tiny_gguf(), letters)
+    for path, prompt in ((kev_gguf, letters), (kev_gguf, lev), (tiny_gguf(), kev)):
+        with pytest.raises(NotAModelError, match=r"cannot be asked as its preset says: .*; (write|remove)"):
+            check_gguf(path, prompt)
+    copy = tmp_path / "m.gguf"
+    copy.write_bytes(kev_gguf.read_bytes())
+    pin = pin_of(copy)
+    member = Member(file="m.gguf", role="gguf", bytes=pin.bytes, sha256=pin.sha256)
+    manifest = ModelManifest(
+        preset="k", source="file:m", revision=None, quantization="F32", prompt=letters, members=(member,)
+    )
+    (tmp_path / MANIFEST_FILE).write_bytes(manifest.canonical_bytes())
+    with pytest.raises(
+        StartupError, match=r"as its manifest says: .* write readout = 'head' and head = 'kev'"
+    ):
+        Engine.load(Settings(model_dir=tmp_path, library_dir=library_dir, threads=1))
+
+
+@pytest.mark.parametrize("known", ["", 'llama_cpp_build = "b10964"\n', 'llama_cpp_build = "b11361"\n'])
+def test_a_container_that_is_too_old_for_the_head_is_told_before_it_is_paid_for(
+    tmp_path: Path, known: str
+) -> None:
+    path = tmp_path / "dlc.toml"
+    entry = f'repository = "r.example/l"\ntag = "t"\ndigest = "sha256:{"0" * 64}"\n{known}'
+    path.write_text("".join(f"[{name}]\n{entry}" for name in ("cpu", "cuda", "graviton")))
+
+    check_knows_head("cpu", "lev", path)  # needs nothing of the library
+    if "11361" in known:
+        check_knows_head("cpu", "kev", path)
+    else:
+        with pytest.raises(SemifError, match=r"v0\.6\.0 \(b11361\) or newer; run `semif image pin arm64`"):
+            check_knows_head("graviton", "kev", path)
 
 
 def test_a_library_that_knows_no_head_is_named(tmp_path: Path, load_engine: LoadEngine) -> None:

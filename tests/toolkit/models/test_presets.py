@@ -75,7 +75,7 @@ def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path, monkeypatch: py
         "licence",
         "model.bytes = -1",
         "prompt.readout = 'prose'",
-        "'letters' or 'text'",
+        "'letters', 'text' or 'head'",
     ):
         assert part in told
 
