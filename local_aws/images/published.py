@@ -40,7 +40,7 @@ def know_published_images() -> None:
                 found["failures"].append(failure)
         return found
 
-    ECRBackend.batch_get_image = batch_get_image
+    ECRBackend.batch_get_image = batch_get_image  # type: ignore[method-assign]
 
 
 @cache

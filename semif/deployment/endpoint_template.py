@@ -41,7 +41,7 @@ def deploy_seconds(template: Template) -> int:
     moves it back, under the same limit.
     """
     starts = [_start_seconds(variant) for variant in _variants(template)]
-    updates = [
+    updates: list[int] = [
         policy.get("MaximumExecutionTimeoutInSeconds", 0) + policy.get("TerminationWaitInSeconds", 0)
         for endpoint in resources(template, "AWS::SageMaker::Endpoint").values()
         for policy in _policies(endpoint)
