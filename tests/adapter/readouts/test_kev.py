@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.models.tiny_heads import KEV_TEMPLATE, head_metadata, write_tiny_kev
+from bench.models.tiny_heads import KEV_TEMPLATE, head_metadata
 from bench.models.tiny_models import write_tiny_gguf
 from semif.errors import SemifError
 from semif.images.base_images import check_knows_head
@@ -39,13 +39,6 @@ LoadEngine = Callable[..., Engine]
 APART = 2e-3
 """What computing the state in passes of its own moves with these random weights: llama.cpp attends with
 another kernel where a pass is short."""
-
-
-@pytest.fixture(scope="session")
-def kev_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("kev") / "tiny-kev.gguf"
-    write_tiny_kev(path)
-    return path
 
 
 @pytest.fixture(scope="session")
