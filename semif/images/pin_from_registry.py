@@ -124,9 +124,9 @@ def _find(
     """
     tag = wanted or pinned.tag
     versions = _versions(registry, name, tag, any_major=heads)
-    tags = [wanted] if wanted else list(versions) or [tag]
+    tags = [wanted] if wanted else list(versions[:_MOST_VERSIONS]) or [tag]
     newest: ImagePin | None = None
-    for candidate in tags[:_MOST_VERSIONS]:
+    for candidate in tags:
         image = registry.find_image(name, candidate, PLATFORMS[accelerator])
         pin = ImagePin(accelerator, pinned, candidate, repository, image, versions)
         if not heads or knows_heads(pin.llama_cpp_build):

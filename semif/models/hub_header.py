@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PART_BYTES = 1 << 20
 MAX_PARTS = 64
-"""Of one header: those of models with 250,000 tokens take a dozen."""
+"""Of one header: 250,000 tokens and as many merges come to about a dozen."""
 
 
 def read_hub_header(hub_file: HubFile) -> GgufHeader:
