@@ -79,6 +79,7 @@ serve: setup ## Serve the embedded model on this machine, with a page to try it 
 bench: setup ## Measure against named baselines in the same run.
 	@$(BIN)/python -m bench.toolkit.packing
 	@$(BIN)/python -m bench.engine
+	@$(BIN)/python -m bench.engine.decision_head
 	@$(BIN)/python -m bench.toolkit.synth
 
 fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60, MODE=batched).

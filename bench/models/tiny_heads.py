@@ -24,7 +24,7 @@ KEV_TEMPLATE = (
     "{% endif %}"
     "{{ o.description or '' }}<|box_end|>{% endfor %}<|fim_suffix|>"
 )
-_KEV_TOKENS = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|box_start|>", "<|box_end|>")
+KEV_TOKENS = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|box_start|>", "<|box_end|>")
 KEV_TEMPERATURE = 1.75
 
 
@@ -34,7 +34,7 @@ def write_tiny_kev(path: Path, *, width: int = 16) -> None:
     write_model(
         path,
         SHAPES["qwen35"],
-        byte_vocabulary().with_control(*_KEV_TOKENS),
+        byte_vocabulary().with_control(*KEV_TOKENS),
         Plain(),
         name="tiny-kev",
         template=None,

@@ -12,7 +12,7 @@ from semif.project.root import project_root
 from semif.project.toml_file import read_toml
 from semif.sagemaker.instances import Accelerator
 from semif.sagemaker.placement import CUDA_MAJOR
-from semif_adapter.archive.decision_head import FIRST_BUILD, FIRST_RELEASE, IN_LIBRARY
+from semif_adapter.archive.decision_head import FIRST_RELEASE, IN_LIBRARY, knows_heads
 
 Tag = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$")]
 
@@ -33,10 +33,6 @@ class BaseImage(BaseModel):
     2026-09-25."""
     cuda_major: Annotated[int, Field(ge=11, le=99)] | None = None
     """CUDA's major version, where the container has CUDA: the host's driver must fit it."""
-
-    def has_build(self, least: int) -> bool:
-        """Whether its llama.cpp is known to be build `least` or a newer one."""
-        return self.llama_cpp_build is not None and int(self.llama_cpp_build[1:]) >= least
 
     @model_validator(mode="after")
     def _is_an_image(self) -> "BaseImage":
@@ -88,13 +84,13 @@ def check_knows_head(accelerator: Accelerator, head: str, path: Path | None = No
     The newest published container that is known has v0.4.1, b10964 (AWS's changelog, read on 2026-11-30).
     """
     path, image = _pinned(accelerator, path)
-    if head not in IN_LIBRARY or image.has_build(FIRST_BUILD):
+    if head not in IN_LIBRARY or knows_heads(image.llama_cpp_build):
         return
     has = f"has llama.cpp {image.llama_cpp_build}" if image.llama_cpp_build else "names no llama_cpp_build"
     raise SemifError(
         f"{path}: the container for {accelerator} {has}, a model with the decision head {head!r} needs "
-        f"{FIRST_RELEASE} or newer; run `{_pin_command(accelerator)}`, or write llama_cpp_build where the "
-        "image has a newer one and does not say so"
+        f"{FIRST_RELEASE} or newer; run `{_pin_command(accelerator)} --heads`, or write "
+        "llama_cpp_build where the image has a newer one and does not say so"
     )
 
 

@@ -18,6 +18,7 @@ from semif.project.toml_edit import with_keys
 from semif.project.toml_file import read_toml
 from semif.project.whole_files import write_whole
 from semif.sagemaker.instances import Accelerator
+from semif_adapter.archive.decision_head import FIRST_RELEASE, knows_heads
 
 PLATFORMS: dict[Accelerator, str] = {"cpu": "linux/amd64", "cuda": "linux/amd64", "graviton": "linux/arm64"}
 
@@ -26,6 +27,8 @@ _RELEASE = re.compile(r"\bv[0-9]+\.[0-9]+\.[0-9]+\b")
 VERSION_TAG = re.compile(r"(?P<stem>.+-v)(?P<version>[0-9]+(?:\.[0-9]+){0,2})")
 """AWS's tags: `server-sagemaker-cpu-v1` floats over `-v1.0`, that over the full versions `-v1.0.0`, `-v1.0.1`
 (sagemaker-core 2.27.0 lists all of them; a test compares)."""
+_MOST_VERSIONS = 20
+"""So many are looked at for decision heads, each by three requests."""
 _CUDA = re.compile(r"(1[1-9]|[2-9][0-9])\.[0-9]+(?:\.[0-9]+)?")
 
 
@@ -64,19 +67,23 @@ class ImagePin:
 
 
 def find_pin(
-    path: Path, accelerator: Accelerator, *, tag: str | None = None, registry_url: str | None = None
+    path: Path,
+    accelerator: Accelerator,
+    *,
+    tag: str | None = None,
+    heads: bool = False,
+    registry_url: str | None = None,
 ) -> ImagePin:
     """What the tag of `accelerator`'s container means in its public registry, or in a mirror of it.
 
-    Raises ProblemsError for a dlc.toml with problems, SemifError as `Registry.find_image`.
+    With `heads` the newest version of any major one whose llama.cpp is known to have decision heads. Raises
+    ProblemsError for a dlc.toml with problems, SemifError as `Registry.find_image` and where none has heads.
     """
     pinned = _pinned(path, accelerator, tag)
     host, _, name = pinned.repository.partition("/")
     repository = pinned.repository if registry_url is None else f"{registry_url.rstrip('/')}/{name}"
     with Registry(registry_url or f"https://{host}") as registry:
-        chosen, versions = _tag(registry, name, pinned.tag, tag)
-        current = registry.find_image(name, chosen, PLATFORMS[accelerator])
-    return ImagePin(accelerator, pinned, chosen, repository, current, versions)
+        return _find(registry, name, accelerator, pinned, tag, heads=heads, repository=repository)
 
 
 def find_regional_pin(
@@ -85,6 +92,7 @@ def find_regional_pin(
     aws: Aws,
     *,
     tag: str | None = None,
+    heads: bool = False,
     registry_url: str | None = None,
 ) -> ImagePin:
     """The same in AWS's private registry of the region of `aws`, with the caller's ECR authorisation.
@@ -98,29 +106,53 @@ def find_regional_pin(
     with aws_errors():
         (granted,) = aws.ecr.get_authorization_token()["authorizationData"]
     with Registry(registry_url or f"https://{host}", basic=granted["authorizationToken"]) as registry:
-        chosen, versions = _tag(registry, name, pinned.tag, tag)
-        current = registry.find_image(name, chosen, PLATFORMS[accelerator])
-    return ImagePin(accelerator, pinned, chosen, repository, current, versions)
+        return _find(registry, name, accelerator, pinned, tag, heads=heads, repository=repository)
 
 
-def _tag(registry: Registry, name: str, pinned: str, wanted: str | None) -> tuple[str, tuple[str, ...]]:
-    """The tag to resolve, and the full versions that the registry has beside it, the newest first.
-
-    That is `wanted`, else the newest full version of the pinned tag's major one: it is what AWS publishes,
-    and does not move. A registry that lists no tags, as mirrors may, is asked for the pinned one.
+def _find(
+    registry: Registry,
+    name: str,
+    accelerator: Accelerator,
+    pinned: BaseImage,
+    wanted: str | None,
+    *,
+    heads: bool,
+    repository: str,
+) -> ImagePin:
+    """The image of `wanted`, else of the newest full version of the pinned tag's major one: it is what AWS
+    publishes, and does not move. A registry that lists no tags, as mirrors may, is asked for the pinned one.
     """
-    tag = wanted or pinned
+    tag = wanted or pinned.tag
+    versions = _versions(registry, name, tag, any_major=heads)
+    tags = [wanted] if wanted else list(versions[:_MOST_VERSIONS]) or [tag]
+    newest: ImagePin | None = None
+    for candidate in tags:
+        image = registry.find_image(name, candidate, PLATFORMS[accelerator])
+        pin = ImagePin(accelerator, pinned, candidate, repository, image, versions)
+        if not heads or knows_heads(pin.llama_cpp_build):
+            return pin
+        newest = newest or pin
+    assert newest is not None
+    has = f"has {newest.llama_cpp_build}" if newest.llama_cpp_build else "names no build"
+    raise SemifError(
+        f"none is published in {repository} that is known to have decision heads, which need llama.cpp "
+        f"{FIRST_RELEASE} or newer: of {len(tags)} looked at, the newest ({newest.tag}) {has}; ask models "
+        "with such a head on this machine (semif serve) until one is there"
+    )
+
+
+def _versions(registry: Registry, name: str, tag: str, *, any_major: bool) -> tuple[str, ...]:
+    """The full versions that the registry has beside `tag`, the newest first; of its major one, or of any."""
     match = VERSION_TAG.fullmatch(tag)
     if match is None:
-        return tag, ()
+        return ()
     try:
         listed = registry.tags(name)
     except SemifError:
-        return tag, ()
-    stem, major = match["stem"], match["version"].partition(".")[0]
-    full = re.compile(rf"{re.escape(stem)}{major}\.[0-9]+\.[0-9]+")
-    versions = sorted(filter(full.fullmatch, listed), key=_version, reverse=True)
-    return (wanted or (versions[0] if versions else tag)), tuple(versions)
+        return ()
+    major = "[0-9]+" if any_major else match["version"].partition(".")[0]
+    full = re.compile(rf"{re.escape(match['stem'])}{major}\.[0-9]+\.[0-9]+")
+    return tuple(sorted(filter(full.fullmatch, listed), key=_version, reverse=True))
 
 
 def _version(tag: str) -> tuple[int, ...]:
@@ -172,6 +204,7 @@ def pin_as_json(name: str, pin: ImagePin) -> Mapping[str, object]:
         "media_type": pin.current.media_type,
         "created": pin.current.created,
         "llama_cpp_build": pin.llama_cpp_build,
+        "knows_heads": knows_heads(pin.llama_cpp_build),
         "cuda_major": pin.cuda_major,
         "pinned_digest": pin.pinned.digest,
         "moved": pin.moved,

@@ -40,9 +40,8 @@ def check_gguf(path: Path, prompt: PromptSpec | None = None) -> GgufHeader:
     if other:
         raise NotAModelError(f"{path.name} is no model: {other}")
     header = read_header(path)
-    _check_servable(path, header)
-    kind = header.text(f"{header.architecture}.decision.type")
-    if prompt is not None and (problem := prompt.problem_with(kind)):
+    check_servable(path.name, header)
+    if prompt is not None and (problem := prompt.problem_with(header.decision_type)):
         raise NotAModelError(f"{path.name} cannot be asked as its preset says: {problem}")
     return header
 
@@ -82,21 +81,22 @@ def _guess(head: bytes) -> str:
     return f"something that begins with the bytes {head[:4].hex(' ')}, and a GGUF begins with 47 47 55 46"
 
 
-def _check_servable(path: Path, header: GgufHeader) -> None:
+def check_servable(name: str, header: GgufHeader) -> None:
+    """Raise NotAModelError where the file `name` with this header is nothing that can be served."""
     architecture, kind = header.values["general.architecture"], header.values.get("general.type", "model")
     if architecture == "clip" or kind in ("mmproj", "projector"):
-        raise NotAModelError(f"{path.name} is a projector for images or sound, not a language model")
+        raise NotAModelError(f"{name} is a projector for images or sound, not a language model")
     if kind != "model":
-        raise NotAModelError(f"{path.name} is of general.type {str(kind)!r}, allowed is 'model'")
-    shard = SHARD.search(path.name)
+        raise NotAModelError(f"{name} is of general.type {str(kind)!r}, allowed is 'model'")
+    shard = SHARD.search(name)
     count = header.values.get("split.count", 1)
-    if files_of_split(path.name) != 1 or count not in (0, 1):
+    if files_of_split(name) != 1 or count not in (0, 1):
         which = f"shard {shard[1]} of {shard[2]}" if shard else f"one of {count} shards"
         raise NotAModelError(
-            f"{path.name} is {which}; split models are not packed, merge them with llama-gguf-split"
+            f"{name} is {which}; split models are not packed, merge them with llama-gguf-split"
         )
     if reasons := [*reasons_against(header.text), *_vocabulary_problems(header)]:
-        raise NotAModelError(f"{path.name} cannot answer decisions: {'; '.join(reasons)}")
+        raise NotAModelError(f"{name} cannot answer decisions: {'; '.join(reasons)}")
 
 
 def _vocabulary_problems(header: GgufHeader) -> list[str]:

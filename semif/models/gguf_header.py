@@ -60,6 +60,11 @@ class GgufHeader:
     """The vocabulary, `tokenizer.ggml.tokens`; empty where there is none."""
 
     @property
+    def decision_type(self) -> str | None:
+        """What kind of decision head the model has; None for none."""
+        return self.text(f"{self.architecture}.decision.type")
+
+    @property
     def architecture(self) -> str:
         """`general.architecture`, such as `llama` or `gemma3`."""
         return str(self.values["general.architecture"])
@@ -76,16 +81,21 @@ def read_header(path: Path) -> GgufHeader:
     Raises NotAModelError where it is damaged, cut off or big-endian.
     """
     with path.open("rb") as file:
-        return _Reader(file, path).header()
+        return read_header_of(file, path.name, path.stat().st_size)
+
+
+def read_header_of(file: BinaryIO, name: str, size: int) -> GgufHeader:
+    """The same from `file`, which begins there: a file called `name` of `size` bytes, wherever it lies."""
+    return _Reader(file, name, size).header()
 
 
 class _Reader:
     """Walks the header once, front to back; the file's length bounds everything."""
 
-    def __init__(self, file: BinaryIO, path: Path) -> None:
+    def __init__(self, file: BinaryIO, name: str, size: int) -> None:
         self._file = file
-        self._name = path.name
-        self._size = path.stat().st_size
+        self._name = name
+        self._size = size
         self._at = 0
         self._tokens: tuple[bytes, ...] = ()
 

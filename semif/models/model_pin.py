@@ -1,6 +1,7 @@
 """Pins: what makes an input immutable. An image is pinned by digest, a model by SHA-256."""
 
 import re
+from datetime import date
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -46,6 +47,9 @@ class ModelPin(BaseModel):
     """Its size."""
     sha256: Sha256
     """SHA-256 of its bytes."""
+    checked_on: date | None = None
+    """The day on which the hub told these bytes and this SHA-256 of the commit (hf only); `semif model pin`
+    writes it. None: nobody asked."""
     parts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)], ...] = ()
     """Packages (pypi only, all of version `revision`) that hold the file in pieces, in order."""
 
@@ -80,9 +84,15 @@ class ModelPin(BaseModel):
             raise PinError(
                 f"the revision of a {self.scheme} source must be {allowed}, got {shown(revision)}{moves}"
             )
+        if self.checked_on is not None and self.scheme != "hf":
+            raise PinError(f"checked_on is of an hf source, got a {self.scheme} source; remove it")
         if self.parts and self.scheme != "pypi":
             raise PinError(f"parts are packages of a pypi source, got a {self.scheme} source; remove them")
         return self
+
+    def is_as(self, other: "ModelPin") -> bool:
+        """Whether both name the same bytes at the same place, whenever somebody asked about them."""
+        return self.model_copy(update={"checked_on": other.checked_on}) == other
 
     @property
     def member(self) -> str:

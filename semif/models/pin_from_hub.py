@@ -2,17 +2,20 @@
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from semif.errors import ProblemsError, SemifError, printable, problems_of, shown
-from semif.models.gguf_file import stem_of
+from semif.models.gguf_file import check_servable, stem_of
+from semif.models.hub_header import read_hub_header
 from semif.models.hub_lookup import HubFile, find_file
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.project.root import project_root
 from semif.project.toml_edit import TomlValue, toml_value, with_keys
 from semif.project.whole_files import write_whole
+from semif_adapter.archive.manifest import PromptSpec
 from semif_adapter.contract.wire import Readout
 
 DEFAULT_REVISION = "main"
@@ -39,6 +42,7 @@ class ModelPinned:
 def pin_model(
     model: str,
     file: str,
+    today: date,
     *,
     name: str | None = None,
     readout: Readout | None = None,
@@ -48,9 +52,10 @@ def pin_model(
     """Resolve `model` (`hf:OWNER/REPOSITORY[@REVISION]`) and write the preset of its `file`.
 
     A preset of the same file of the same repository gets the new revision, size and hash, and keeps its own
-    words and how it is asked, unless `readout` says otherwise. Raises SemifError where another model has the
-    preset's name and `force` is not set, where file or revision are not there, for a file that no preset can
-    hold, and where the preset's calibration is not the file's.
+    words and how it is asked, unless `readout` says otherwise. A model with a decision head, which its header
+    tells, is asked by that. Raises SemifError where another model has the preset's name and `force` is not
+    set, where file or revision are not there, for a file that no preset can hold, for a model that is not
+    served or not asked by `readout`, and where the preset's calibration is not the file's.
     """
     repository, revision = _parsed(model)
     name = name or _name_of(file)
@@ -58,17 +63,18 @@ def pin_model(
     quantization = quantization or (previous.quantization if previous else _quantization_of(file))
     hub_file = find_file(repository, revision, file)
     path = project_root() / "models" / f"{name}.toml"
-    preset = _preset(name, hub_file, quantization, readout, previous)
+    prompt = _prompt(hub_file, readout, previous)
+    preset = _preset(name, hub_file, quantization, prompt, previous, today=today)
     preset.manifest()  # raises where its calibration is of the file as it was
     if previous is None:
         text = _text(preset)
     else:
         text = path.read_text(encoding="utf-8")
-        text = with_keys(
-            text, "model", {"revision": hub_file.commit, "bytes": hub_file.bytes, "sha256": hub_file.sha256}
-        )
-        if preset.prompt.readout != previous.prompt.readout:
-            text = with_keys(text, "prompt", {"readout": preset.prompt.readout})
+        pinned: dict[str, TomlValue | None] = {"revision": hub_file.commit, "bytes": hub_file.bytes}
+        pinned |= {"sha256": hub_file.sha256, "checked_on": today}
+        text = with_keys(text, "model", pinned)
+        if preset.prompt != previous.prompt:
+            text = with_keys(text, "prompt", {"readout": preset.prompt.readout, "head": preset.prompt.head})
     write_whole(path, text.encode())
     return ModelPinned(path, load_preset(name), previous)
 
@@ -113,8 +119,31 @@ def _previous(name: str, source: str, file: str, *, force: bool) -> Preset | Non
     )
 
 
+def _prompt(hub_file: HubFile, readout: Readout | None, previous: Preset | None) -> PromptSpec:
+    """How the file is asked: by the head that its header tells of, else as said, or as before."""
+    header = read_hub_header(hub_file)
+    check_servable(hub_file.file, header)
+    before = previous.prompt if previous else PromptSpec(readout="letters")
+    head = header.decision_type
+    if head is not None:
+        if readout is not None:
+            raise SemifError(
+                f"{hub_file.file} has a decision head ({head}), which is asked in its own way; leave out "
+                f"--readout {readout}"
+            )
+        return PromptSpec(readout="head", head=head, template=before.template)
+    asked = readout or ("letters" if before.head else before.readout)
+    return PromptSpec(readout=asked, template=before.template)
+
+
 def _preset(
-    name: str, hub_file: HubFile, quantization: str, readout: Readout | None, previous: Preset | None
+    name: str,
+    hub_file: HubFile,
+    quantization: str,
+    prompt: PromptSpec,
+    previous: Preset | None,
+    *,
+    today: date,
 ) -> Preset:
     content = {
         "name": name,
@@ -127,11 +156,9 @@ def _preset(
             "file": hub_file.file,
             "bytes": hub_file.bytes,
             "sha256": hub_file.sha256,
+            "checked_on": today,
         },
-        "prompt": {
-            "readout": readout or (previous.prompt.readout if previous else "letters"),
-            "template": previous.prompt.template if previous else "chat",
-        },
+        "prompt": prompt,
         "calibration": previous.calibration if previous else None,
     }
     try:
@@ -155,8 +182,13 @@ def _text(preset: Preset) -> str:
             "file": pin.file,
             "bytes": pin.bytes,
             "sha256": pin.sha256,
+            "checked_on": pin.checked_on,
         },
-        "prompt": {"readout": preset.prompt.readout, "template": preset.prompt.template},
+        "prompt": {
+            "readout": preset.prompt.readout,
+            "head": preset.prompt.head,
+            "template": None if preset.prompt.head else preset.prompt.template,
+        },
     }
     return "\n".join(
         (f"[{table}]\n" if table else "")

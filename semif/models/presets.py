@@ -1,5 +1,6 @@
 """Model presets: the TOML files in `models/`, one model each, pinned."""
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -32,6 +33,19 @@ class CalibrationTable(BaseModel):
     """A file beside the preset, NAME.calibration.json, as `semif calibrate fit` writes it."""
 
 
+class Published(BaseModel):
+    """`[[published]]`: what somebody says of the model's quality. Nothing of it was measured here."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    says: Line
+    """What was found, in one line; of which file or weights, and on how many tasks."""
+    source: Annotated[str, StringConstraints(pattern=r"^https://[!-~]+$", max_length=300)]
+    """Where it stands."""
+    on: date
+    """The day on which it was published there, or read."""
+
+
 class Preset(BaseModel):
     """One model as the project knows it: which bytes, under which licence, and how it is asked."""
 
@@ -51,6 +65,7 @@ class Preset(BaseModel):
     context_bytes_per_token: Annotated[int, Field(ge=1, le=16_777_216)] | None = None
     """Keys and values of one token, in 16-bit floats: layers with full attention x KV heads x (key length +
     value length) x 2. Says whether a context fits an instance; None: that is not checked."""
+    published: tuple[Published, ...] = ()
 
     def manifest(self) -> ModelManifest:
         """The archive's manifest, from the preset and its calibration: known before any download.

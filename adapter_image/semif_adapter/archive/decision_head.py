@@ -26,6 +26,7 @@ IN_LIBRARY = frozenset(("kev", "laya"))
 FIRST_BUILD = 11361
 """The first llama.cpp build with such heads (its pull request 29818, merged on 2026-10-02)."""
 FIRST_RELEASE = f"v0.6.0 (b{FIRST_BUILD})"
+_FIRST_VERSION = (0, 6, 0)
 
 _SERVED_BY = {
     **dict.fromkeys(
@@ -68,6 +69,16 @@ def too_old(kind: str, build: str) -> str:
         f"the library knows no decision head of the type {kind!r}: llama.cpp {FIRST_RELEASE} or newer does, "
         f"this is {build}; use a newer base image (semif image pin)"
     )
+
+
+def knows_heads(build: str | None) -> bool:
+    """Whether the llama.cpp of this name, a build (`b11361`) or a release (`v0.6.0`), has the heads of
+    IN_LIBRARY; None, a library that names none, is not known to.
+    """
+    if build is None:
+        return False
+    numbers = tuple(map(int, build[1:].split(".")))
+    return (*numbers, 0, 0) >= ((FIRST_BUILD,) if build[0] == "b" else _FIRST_VERSION)
 
 
 def read_head(metadata: Metadata) -> DecisionHead | None:

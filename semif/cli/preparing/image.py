@@ -8,6 +8,7 @@ from semif.aws.clients import Aws
 from semif.cli.output import InOrder, json_option, print_json
 from semif.images.base_images import PIN_NAMES, base_images_file
 from semif.images.pin_from_registry import find_pin, find_regional_pin, pin_as_json, write_pin
+from semif_adapter.archive.decision_head import FIRST_RELEASE, knows_heads
 
 
 @click.group(cls=InOrder)
@@ -21,6 +22,11 @@ def command() -> None:
 @click.option("--profile", metavar="NAME", help="AWS profile for --region; default: AWS_PROFILE.")
 @click.option("--registry", metavar="URL", help="Look in this mirror of the public registry.")
 @click.option("--tag", metavar="TAG", help="Another tag than the one in dlc.toml; it is written there too.")
+@click.option(
+    "--heads",
+    is_flag=True,
+    help="Take the newest, of any major version, whose llama.cpp has decision heads (Kev, Laya, Julia-1).",
+)
 @click.option("--check", is_flag=True, help="Write nothing; exit status 1 where the tag has moved.")
 @json_option
 def pin(
@@ -30,6 +36,7 @@ def pin(
     profile: str | None,
     registry: str | None,
     tag: str | None,
+    heads: bool,
     check: bool,
     as_json: bool,
 ) -> None:
@@ -39,25 +46,29 @@ def pin(
     platform (x86-64 for cpu and cuda, Arm for arm64), never of an index of several. It is written with the
     day, and with the llama.cpp build or release where the image names it. Where the registry lists full
     versions (server-sagemaker-cpu-v1.0.1) they are shown, and the newest of the tag's major one is taken.
-    Without --region no account is needed.
+    Without --region no account is needed. A model whose decision head is a part of llama.cpp needs a newer
+    container than most: --heads looks for one, or says that none is published yet.
 
     \b
     Examples:
       semif image pin cpu
+      semif image pin cuda --heads
       semif image pin arm64 --region eu-central-1
       semif image pin cuda --check
     """
     if region and registry:
         raise click.UsageError("--region has a registry of its own, leave --registry out")
+    if heads and tag:
+        raise click.UsageError("--heads looks for a tag, leave --tag out")
     if profile and not region:
         raise click.UsageError("--profile goes with --region; the public registry needs no account")
     path = base_images_file()
     accelerator = PIN_NAMES[base]
     if region:
         aws = Aws.from_profile(region=region, profile=profile)
-        image_pin = find_regional_pin(path, accelerator, aws, tag=tag)
+        image_pin = find_regional_pin(path, accelerator, aws, tag=tag, heads=heads)
     else:
-        image_pin = find_pin(path, accelerator, tag=tag, registry_url=registry)
+        image_pin = find_pin(path, accelerator, tag=tag, heads=heads, registry_url=registry)
     if not check:
         write_pin(path, image_pin, datetime.now(UTC).date())
     if image_pin.versions and not as_json:
@@ -73,5 +84,10 @@ def pin(
         click.echo(f"  found   {image_pin.current.digest} ({build})")
         hint = f"run `semif image pin {base}`" if check else "look at `git diff`, then `semif build ENV`"
         click.echo(f"the tag has moved; {hint}" if check else f"written to {path}; {hint}")
+    if not as_json and not knows_heads(image_pin.llama_cpp_build):
+        click.echo(
+            f"not known to have decision heads (Kev, Laya, Julia-1), which need llama.cpp {FIRST_RELEASE}; "
+            f"`semif image pin {base} --heads` looks for one that has"
+        )
     if check and image_pin.moved:
         raise SystemExit(1)

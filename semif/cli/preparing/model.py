@@ -1,5 +1,7 @@
 """`semif model`: what can be packed, and packing it."""
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -7,9 +9,10 @@ import click
 
 from semif.cli.output import InOrder, json_option, print_json
 from semif.cli.progress import progress_on_stderr
+from semif.models.check_at_hub import differences
 from semif.models.packaging.build import build_model
 from semif.models.pin_from_hub import pin_model
-from semif.models.presets import ModelFormat, load_preset, preset_names
+from semif.models.presets import ModelFormat, Preset, load_preset, preset_names
 from semif.models.sources.adopt import adopt as adopt_archive
 from semif_adapter.contract.wire import Readout
 
@@ -38,6 +41,46 @@ def list_models(as_json: bool) -> None:
     for preset in presets:
         size = f"{preset.model.bytes / 1e6:,.0f} MB"
         click.echo(f"{preset.name:{width}}  {size:>8}  {preset.quantization:6}  {preset.description}")
+
+
+@command.command("show")
+@click.argument("name", metavar="PRESET")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show PRESET, and what is published of its quality.
+
+    Its file, its licence and how it is asked; whether the hub was asked about the pin; and what others say of
+    how right its answers are, with the source. Nothing of that was measured here.
+
+    \b
+    Example:
+      semif model show kev-0.8b
+    """
+    preset = load_preset(name)
+    if as_json:
+        print_json(preset.model_dump(mode="json"))
+        return
+    click.echo(preset.description)
+    _print_pin(preset)
+    asked = f"head ({preset.prompt.head})" if preset.prompt.head else preset.prompt.readout
+    click.echo(f"  readout  {asked}")
+    if preset.model.scheme == "hf":
+        checked = preset.model.checked_on
+        unasked = f"not yet; run `semif model pin --check {name}` where the hub can be reached"
+        click.echo(f"  checked  {f'on {checked}' if checked else unasked}")
+    for published in preset.published:
+        click.echo(f"Published, and not measured here ({published.source}, {published.on}):")
+        click.echo(f"  {published.says}")
+
+
+def _print_pin(preset: Preset) -> None:
+    pin = preset.model
+    click.echo(f"  source   {pin.source}")
+    if pin.revision:
+        click.echo(f"  {'commit ' if pin.scheme == 'hf' else 'version'}  {pin.revision}")
+    click.echo(f"  file     {pin.file}, {pin.bytes:,} bytes")
+    click.echo(f"  SHA-256  {pin.sha256}")
+    click.echo(f"  license  {preset.license}")
 
 
 @command.command("build")
@@ -112,49 +155,82 @@ def adopt(archive: Path, as_json: bool) -> None:
 
 
 @command.command("pin")
-@click.argument("model", metavar="hf:REPO[@REVISION]")
-@click.argument("file")
+@click.argument("arguments", nargs=-1, metavar="[hf:REPO[@REVISION] FILE]")
 @click.option("--name", metavar="PRESET", help="The preset's name; default: after the file's.")
 @click.option(
     "--readout",
     type=click.Choice(("letters", "text")),
-    help="How options become numbers (docs/readouts.md); default: letters, or what the preset has.",
+    help="How options become numbers (docs/readouts.md); default: what the preset has, else the model's "
+    "decision head, else letters.",
 )
 @click.option("--quantization", metavar="NAME", help="Where the file's name does not end in one.")
 @click.option("--force", is_flag=True, help="Replace a preset of that name that holds another model.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Compare presets (those named, or all of the hub's) with the hub. Writes nothing; exit status 1 "
+    "where something differs.",
+)
 @json_option
 def pin(
     *,
-    model: str,
-    file: str,
+    arguments: tuple[str, ...],
     name: str | None,
     readout: Readout | None,
     quantization: str | None,
     force: bool,
+    check: bool,
     as_json: bool,
 ) -> None:
     """Pin FILE of a Hugging Face repository as a preset.
 
     A branch or tag (main, where none is given) becomes the commit that it means now. Size and SHA-256 are the
-    ones that the hub publishes; nothing is downloaded. HF_TOKEN, where it is set, goes to the hub alone. A
-    preset that holds the same file already moves to the new commit and keeps everything else.
+    ones that the hub publishes; of the file only the header is read, which tells of a decision head, and of
+    a model that cannot be served. HF_TOKEN, where it is set, goes to the hub alone. A preset that holds the
+    same file already moves to the new commit and keeps everything else.
 
     \b
-    Example:
+    Examples:
       semif model pin hf:bartowski/Qwen_Qwen3.5-2B-GGUF Qwen_Qwen3.5-2B-Q4_K_M.gguf --name qwen3.5-2b
+      semif model pin --check kev-0.8b lev
     """
-    pinned = pin_model(model, file, name=name, readout=readout, quantization=quantization, force=force)
+    if check:
+        if name or readout or quantization or force:
+            raise click.UsageError("--check writes nothing; leave the other options out")
+        _check_pins(arguments, as_json=as_json)
+        return
+    if len(arguments) != 2:
+        raise click.UsageError("name a repository (hf:OWNER/REPOSITORY) and one of its files")
+    model, file = arguments
+    today = datetime.now(UTC).date()
+    pinned = pin_model(model, file, today, name=name, readout=readout, quantization=quantization, force=force)
     preset, previous = pinned.preset, pinned.previous
-    moved = previous is None or previous.model != preset.model
+    moved = previous is None or not previous.model.is_as(preset.model)
     if as_json:
         print_json({"path": str(pinned.path), "moved": moved, "preset": preset.model_dump(mode="json")})
         return
-    source = preset.model
     click.echo(f"{pinned.path}: {'written' if previous is None else 'moved' if moved else 'as it was'}")
-    click.echo(f"  commit   {source.revision}")
-    click.echo(f"  file     {source.file}, {source.bytes:,} bytes")
-    click.echo(f"  SHA-256  {source.sha256}")
-    click.echo(f"  license  {preset.license}")
+    _print_pin(preset)
+    if preset.prompt.head:
+        click.echo(f"  head     {preset.prompt.head}")
     click.echo("Read the license, then try it here or put it into an environment:")
     click.echo(f"  semif serve {preset.name}")
     click.echo(f'  preset = "{preset.name}" in [model] of environments/ENV.toml, and semif deploy ENV')
+
+
+def _check_pins(names: Sequence[str], *, as_json: bool) -> None:
+    presets = [load_preset(name) for name in names or preset_names()]
+    if not names:
+        presets = [preset for preset in presets if preset.model.scheme == "hf"]
+    found = {preset.name: differences(preset) for preset in presets}
+    if as_json:
+        print_json({"presets": found})
+    else:
+        today = datetime.now(UTC).date()
+        for name, problems in found.items():
+            for problem in problems:
+                click.echo(f"{name}: {problem}")
+            if not problems:
+                click.echo(f"{name}: as pinned; note the day by checked_on = {today} in [model]")
+    if any(found.values()):
+        raise SystemExit(1)

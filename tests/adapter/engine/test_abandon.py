@@ -25,7 +25,22 @@ def question(state: str) -> Question:
 def test_abandoned_work_stops_and_leaves_nothing_behind(
     tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine], architecture: str, readout: str
 ) -> None:
-    engine = load_engine(tiny_gguf(architecture=architecture), readout=readout, context_tokens=CONTEXT)
+    abandon_in_the_middle(
+        load_engine(tiny_gguf(architecture=architecture), readout=readout, context_tokens=CONTEXT)
+    )
+
+
+@pytest.mark.parametrize("mode", ["invariant", "batched"])
+@pytest.mark.parametrize("head", ["kev", "laya"])
+def test_abandoned_passes_of_a_decision_head_leave_nothing_behind(
+    kev_gguf: Path, laya_gguf: Path, load_engine: Callable[..., Engine], head: str, mode: str
+) -> None:
+    gguf = kev_gguf if head == "kev" else laya_gguf
+    abandon_in_the_middle(load_engine(gguf, context_tokens=CONTEXT, mode=mode))
+
+
+def abandon_in_the_middle(engine: Engine) -> None:
+    """Stop a long pass, and compare what is answered before and after."""
 
     def logits() -> tuple[float, ...]:
         return engine.score([question("The lamp is on.")], "schema-first")[0][0].option_logits

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.models.tiny_encoder import write_tiny_laya
 from semif.models.gguf_file import check_gguf
 from semif_adapter.archive.manifest import PromptSpec
 from semif_adapter.contract.errors import PromptTooLongError
@@ -24,13 +23,6 @@ from tests.adapter.readouts.comparing import (
 from tests.adapter.readouts.conftest import Ask
 
 LoadEngine = Callable[..., Engine]
-
-
-@pytest.fixture(scope="session")
-def laya_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("laya") / "tiny-laya.gguf"
-    write_tiny_laya(path)
-    return path
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from bench.models.tiny_encoder import write_tiny_laya
+from bench.models.tiny_heads import write_tiny_kev
 from bench.models.tiny_models import write_tiny_gguf
 from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.engine import Engine
@@ -44,6 +46,22 @@ def tiny_gguf(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return path if path.exists() else min(folder.glob(f"{path.stem}-*.gguf"))
 
     return write
+
+
+@pytest.fixture(scope="session")
+def kev_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model with Kev's head."""
+    path = tmp_path_factory.mktemp("kev") / "tiny-kev.gguf"
+    write_tiny_kev(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def laya_gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny encoder with Laya's head."""
+    path = tmp_path_factory.mktemp("laya") / "tiny-laya.gguf"
+    write_tiny_laya(path)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from sagemaker.core import image_uris
 from semif.aws.clients import Aws
 from semif.cli import main
 from semif.errors import SemifError
-from semif.images.base_images import base_image
+from semif.images.base_images import base_image, check_knows_head
 from semif.images.pin_from_registry import VERSION_TAG, find_regional_pin
 from semif.project.root import PROJECT_VARIABLE
 from tests.support.servers.oci_registry import CONFIG, DOCKER, IMAGE, INDEX, OciRegistry, digest_of
@@ -369,6 +369,39 @@ def test_a_release_of_llama_cpp_is_recorded_as_a_build_is(
     assert pin("cpu").exit_code == 0
     assert tomllib.loads(dlc.read_text())["cpu"].get("llama_cpp_build") == build
     assert base_image("cpu", dlc).digest.startswith("sha256:")
+
+
+def labelled(registry: OciRegistry, version: str, llama_cpp: str) -> str:
+    """An image of a full version that says which llama.cpp it has; its digest."""
+    labels = {"llama-cpp.version": llama_cpp}
+    image = registry.add_image(tag=f"server-sagemaker-cpu-v{version}", config={"Labels": labels})
+    return str(image["digest"])
+
+
+def test_a_container_with_decision_heads_is_preferred_or_missed(
+    registry: OciRegistry, pin: Callable[..., Result], dlc: Path
+) -> None:
+    full_versions(registry, dlc)
+    registry.tags_a_page = 100
+    before = dlc.read_text()
+    labelled(registry, "1.0.10", "v0.4.1")
+
+    missed = pin("cpu", "--heads")
+    assert (missed.exit_code, dlc.read_text()) == (1, before)
+    assert "none is published in" in missed.stderr
+    assert "the newest (server-sagemaker-cpu-v2.0.0) names no build" in missed.stderr
+    plain = pin("cpu", "--check")
+    assert "not known to have decision heads" in plain.stdout
+    assert "`semif image pin cpu --heads`" in plain.stdout
+
+    older, newer = labelled(registry, "1.0.11", "v0.6.0"), labelled(registry, "2.0.1", "b11400")
+    labelled(registry, "2.1.0", "b11360")
+    found = json.loads(pin("cpu", "--heads", "--json").stdout)
+    assert (found["digest"], found["knows_heads"]) == (newer, True)
+    assert json.loads(pin("cpu", "--tag", "server-sagemaker-cpu-v1.0.11", "--json").stdout)["digest"] == older
+    assert tomllib.loads(dlc.read_text())["cpu"]["llama_cpp_build"] == "v0.6.0"
+    check_knows_head("cpu", "kev", dlc)
+    assert pin("cpu", "--heads", "--tag", "v1").exit_code == 2
 
 
 @pytest.mark.parametrize(("name", "device"), [("llama-cpp", "cpu"), ("llama-cpp-arm64", "cpu")])

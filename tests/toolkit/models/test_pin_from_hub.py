@@ -1,120 +1,18 @@
 """`semif model pin`, against a server that speaks like the hub's API."""
 
-import contextlib
 import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from semif.cli import main
 from semif.models.presets import Preset, load_preset
-from semif.project.root import PROJECT_VARIABLE
 from semif.web import lookups
+from tests.support.models.hub_api import COMMIT, FILE, LATER, SHA256, HubApi, lfs
 from tests.support.runs.calibrations import calibration, write_calibration
-from tests.support.servers.running import running
-
-COMMIT, LATER = "4" * 40, "5" * 40
-SHA256 = "a" * 64
-FILE = "Some_Model-Q4_K_M.gguf"
-
-
-def lfs(name: str, size: int = 3_013_027_808, sha256: str = SHA256) -> dict[str, Any]:
-    return {"rfilename": name, "size": size, "lfs": {"sha256": sha256, "size": size, "pointerSize": 135}}
-
-
-class HubApi(ThreadingHTTPServer):
-    """One repository, `owner/repo`: what each of its revisions holds. `answer` replaces all of it."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.files = [lfs(FILE), {"rfilename": "README.md", "size": 7}]
-        self.card: dict[str, Any] | None = {"license": "apache-2.0"}
-        self.commits = {"main": COMMIT, "refs/pr/1": LATER, COMMIT: COMMIT}
-        self.answer: tuple[int, dict[str, str], bytes] | None = None
-        self.seen: list[tuple[str, str | None]] = []
-        self.trickles = False
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: HubApi
-
-    def do_GET(self) -> None:
-        hub = self.server
-        hub.seen.append((self.path, self.headers["Authorization"]))
-        status, headers, body = hub.answer or self._told()
-        self.send_response(status)
-        for name, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if hub.trickles:
-            with contextlib.suppress(ConnectionError):
-                for byte in body:
-                    self.wfile.write(bytes([byte]))
-                    threading.Event().wait(0.01)
-            return
-        self.wfile.write(body)
-
-    def _told(self) -> tuple[int, dict[str, str], bytes]:
-        hub = self.server
-        path, _, query = self.path.partition("?")
-        repository, _, revision = path.removeprefix("/api/models/").partition("/revision/")
-        if repository != "owner/repo" or query != "blobs=true":
-            return 401, {"X-Error-Code": "RepoNotFound"}, b'{"error": "Invalid username or password."}'
-        if (commit := hub.commits.get(unquote(revision))) is None:
-            return 404, {"X-Error-Code": "RevisionNotFound"}, b"{}"
-        told = {"id": repository, "sha": commit, "siblings": hub.files, "cardData": hub.card, "tags": []}
-        return 200, {"Content-Type": "application/json"}, json.dumps(told).encode()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubApi]:
-    for name in ("HF_TOKEN", "http_proxy", "HTTP_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with running(HubApi()) as server:
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}/")
-        yield server
-
-
-@pytest.fixture
-def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The models/ of a project of its own, with a preset of another model."""
-    folder = tmp_path / "models"
-    folder.mkdir()
-    (folder / "other.toml").write_text(
-        f"""
-description = "another"
-license = "MIT"
-quantization = "F16"
-[model]
-source = "s3://bucket/other.gguf"
-file = "other.gguf"
-bytes = 12
-sha256 = "{SHA256}"
-[prompt]
-readout = "text"
-"""
-    )
-    monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
-    return folder
-
-
-@pytest.fixture
-def pin(hub: HubApi, models: Path) -> Callable[..., Result]:
-    def run(model: str = "hf:owner/repo", file: str = FILE, *options: str) -> Result:
-        return CliRunner().invoke(main, ["model", "pin", model, file, *options])
-
-    return run
 
 
 @pytest.mark.parametrize(
@@ -138,6 +36,7 @@ def test_a_branch_becomes_a_commit_and_a_file_its_published_hash(
         "file": FILE,
         "bytes": 3_013_027_808,
         "sha256": SHA256,
+        "checked_on": datetime.now(UTC).date(),
     }
     assert (preset.quantization, preset.license, preset.prompt.readout) == ("Q4_K_M", "apache-2.0", "letters")
     assert "bytes = 3_013_027_808\n" in (models / "some-model-q4-k-m.toml").read_text()
@@ -178,11 +77,11 @@ def test_a_preset_of_the_same_file_moves_and_keeps_its_own_words(
     )
     path.write_text("# ours\n" + own.replace(COMMIT + '"', COMMIT + '"  # as of today'))
     hub.commits["main"] = LATER
-    hub.files = [lfs(FILE, 12, "b" * 64)]
+    hub.files = [lfs(FILE, 12_000_000, "b" * 64)]
     result = pin("hf:owner/repo", FILE, "--name", "mine")
     assert result.exit_code == 0, result.stderr
     assert "mine.toml: moved" in result.stdout
-    moved = own.replace(COMMIT + '"', LATER + '"  # as of today').replace("3_013_027_808", "12")
+    moved = own.replace(COMMIT + '"', LATER + '"  # as of today').replace("3_013_027_808", "12_000_000")
     assert path.read_text() == "# ours\n" + moved.replace(SHA256, "b" * 64)
     assert "as it was" in pin("hf:owner/repo", FILE, "--name", "mine").stdout
     pin("hf:owner/repo", FILE, "--name", "mine", "--readout", "letters")
@@ -200,7 +99,7 @@ def test_a_calibrated_preset_does_not_move_to_a_file_that_it_is_not_of(
     hub.commits["main"] = LATER
     assert "mine.toml: moved" in pin("hf:owner/repo", FILE, "--name", "mine").stdout, "the same bytes"
     before = path.read_text()
-    hub.files = [lfs(FILE, 12, "b" * 64)]
+    hub.files = [lfs(FILE, 12_000_000, "b" * 64)]
     for options in ((), ("--readout", "letters")):
         refused = pin("hf:owner/repo", FILE, "--name", "mine", *options)
         assert (refused.exit_code, path.read_text()) == (1, before)
@@ -233,7 +132,11 @@ def test_the_token_goes_to_the_hub_and_is_never_told(
     hub.answer = (500, {}, b"hf_secret")
     assert "hf_secret" not in pin().output + refused.output
     assert {sent for _, sent in hub.seen} == {"Bearer hf_secret"}
-    assert all(path.startswith("/api/models/owner/repo/revision/main?") for path, _ in hub.seen)
+    mine = ("/api/models/owner/repo/revision/main?", "/owner/repo/resolve/")
+    assert all(path.startswith(mine) for path, _ in hub.seen)
+    hub.answer, hub.stores_elsewhere = None, True
+    assert pin("hf:owner/repo", FILE, "--name", "mine").exit_code == 0
+    assert {sent for path, sent in hub.seen if path.startswith("/stored/")} == {None}
     monkeypatch.setenv("HF_TOKEN", "two words")
     result = pin()
     assert "HF_TOKEN is set to something that is no token" in result.stderr

@@ -33,12 +33,17 @@ def project(folder: Path, text: str = FILE) -> Path:
 
 def test_the_presets_of_the_project_all_read() -> None:
     presets = {name: load_preset(name) for name in preset_names()}
-    assert set(presets) == {"embedded", "gemma-270m", "qwen3.5-0.8b", "qwen3.5-2b", "qwen3.5-4b"}
+    heads = {"kev-0.8b", "kev-4b", "kev-9b", "laya", "julia-1", "lev"}
+    assert set(presets) == {"embedded", "gemma-270m", "qwen3.5-0.8b", "qwen3.5-2b", "qwen3.5-4b"} | heads
     asked = {name: (preset.prompt.readout, preset.prompt.template) for name, preset in presets.items()}
+    assert {name for name, (readout, _) in asked.items() if readout == "head"} == heads
+    assert {presets[name].license for name in heads} == {"Apache-2.0"}, "others are for their users to pin"
+    assert all(presets[name].published for name in heads)
+    assert "not fit for scores" in presets["kev-0.8b"].description
     assert asked["qwen3.5-4b"] == asked["qwen3.5-2b"] == asked["qwen3.5-0.8b"] == ("letters", "chat")
     assert asked["embedded"] == ("text", "chat")
     assert asked["gemma-270m"] == ("text", "plain")
-    assert len({preset.manifest().sha256 for preset in presets.values()}) == 5
+    assert len({preset.manifest().sha256 for preset in presets.values()}) == 11
 
 
 def test_the_manifest_depends_on_the_preset_alone_and_reads_back(

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Sequence
 
-from semif_adapter.contract.question import OptionText
+from semif_adapter.contract.question import Content, OptionText, content_text
 from semif_adapter.contract.question import Question as Asked
-from semif_adapter.forms.openai_decisions.state import state_of, text_of
+from semif_adapter.forms.openai_decisions.state import said, state_of
 from semif_adapter.forms.openai_decisions.types import (
     OpenAIChoice,
     OpenAIDecisionInvocation,
@@ -21,17 +21,20 @@ TRUE, FALSE = OptionText("true", "Yes", "yes"), OptionText("false", "No", "no")
 def to_questions(request: OpenAIDecisionInvocation) -> Sequence[Asked]:
     """What to score, in the request's order. A question's name is never shown to the model."""
     state = state_of(request)
-    return [
-        Asked(
-            id=str(index),
-            state=state,
-            text=text_of(question.instructions),
-            options=_options(question),
-            path=f"questions[{index}]",
-            kind="noul" if isinstance(question, OpenAIPredicate) else question.type,
-        )
-        for index, question in enumerate(request.questions)
-    ]
+    return [_asked(index, question, state) for index, question in enumerate(request.questions)]
+
+
+def _asked(index: int, question: Question, state: Content) -> Asked:
+    instructions = said(question.instructions)
+    return Asked(
+        id=str(index),
+        state=state,
+        text=content_text(instructions),
+        options=_options(question),
+        path=f"questions[{index}]",
+        kind="noul" if isinstance(question, OpenAIPredicate) else question.type,
+        instructions=instructions,
+    )
 
 
 def _options(question: Question) -> tuple[OptionText, ...]:
@@ -42,7 +45,7 @@ def _options(question: Question) -> tuple[OptionText, ...]:
         case OpenAIChoice(choices=choices):
             names = _names(choices)
             return tuple(
-                OptionText(name, f"{name}: {choice.description}", choice.description)
+                OptionText(name, f"{name}: {choice.description}", choice.description, choice.description)
                 if choice.description
                 else OptionText(name, name, name.replace("_", " "))
                 for name, choice in zip(names, choices, strict=True)
@@ -52,7 +55,7 @@ def _options(question: Question) -> tuple[OptionText, ...]:
                 f"{level.label}: {level.description}" if level.description else level.label
                 for level in levels
             )
-            return tuple(OptionText(str(value), text, text) for value, text in enumerate(texts))
+            return tuple(OptionText(str(value), text, text, text) for value, text in enumerate(texts))
 
 
 def _names(choices: Sequence[OpenAIOption]) -> list[str]:

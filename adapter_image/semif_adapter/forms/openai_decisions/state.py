@@ -33,18 +33,13 @@ def state_of(request: OpenAIDecisionInvocation) -> State:
         case str(text):
             return text
         case (OpenAIMessage(role="user", content=content),):
-            return _said(content)
+            return said(content)
         case items:
             calls = _numbered(items)
             return [_turn(item, calls) for item in items]
 
 
-def text_of(content: Content) -> str:
-    """Content as one text: a part a line, data as compact JSON."""
-    return content_text(_said(content))
-
-
-def _said(content: Content) -> State:
+def said(content: Content) -> State:
     """A string, the data of a content that is nothing else, or the parts as lines."""
     match content:
         case str(text):
@@ -76,7 +71,7 @@ def _numbered(items: Sequence[Item]) -> _Calls:
 def _turn(item: Item, calls: _Calls) -> JsonValue:
     match item:
         case OpenAIMessage():
-            return {"role": item.role, "content": _said(item.content)}
+            return {"role": item.role, "content": said(item.content)}
         case OpenAIFunctionCall(arguments=given) | OpenAICustomToolCall(input=given):
             name = item.name if item.namespace is None else f"{item.namespace}.{item.name}"
             return {
@@ -87,4 +82,4 @@ def _turn(item: Item, calls: _Calls) -> JsonValue:
             }
         case _:
             call = calls[item.type.removesuffix("_output"), item.call_id]
-            return {"role": "tool", "call": call, "content": _said(item.output)}
+            return {"role": "tool", "call": call, "content": said(item.output)}
