@@ -201,9 +201,13 @@ class Context:
         """Let `target`, which is empty, hold what `source` holds. Only where sequences share all cells."""
         self._library.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
+    def state_bytes(self, stream: int) -> int:
+        """How many bytes `save` would return."""
+        return int(self._library.llama_state_seq_get_size(self._context, stream))
+
     def save(self, stream: int) -> npt.NDArray[np.uint8]:
         """Everything the context holds for `stream`, as bytes that `restore` takes."""
-        size = self._library.llama_state_seq_get_size(self._context, stream)
+        size = self.state_bytes(stream)
         state = np.empty(size, np.uint8)
         if self._library.llama_state_seq_get_data(self._context, state.ctypes.data, size, stream) != size:
             raise EngineError(f"llama.cpp could not save the state of a sequence ({size} bytes)")
