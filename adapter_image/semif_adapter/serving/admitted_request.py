@@ -22,7 +22,8 @@ class AdmittedRequest:
         """None while it is read and checked."""
         self.answer: asyncio.Future[RequestResult] | None = None
         """What it waits for, from when it is queued."""
-        self.queue_seconds = 0.0
+        self.queue_seconds: float | None = None
+        """None: it never was in the queue."""
         self.score_seconds = 0.0
 
     @property

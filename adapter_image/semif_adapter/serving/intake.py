@@ -87,9 +87,8 @@ class Intake:
             with form.refusing():
                 result = await self._score(admitted, computation)
         finally:
-            if admitted.status != "reading":
-                record.queue_seconds = admitted.queue_seconds
-                record.score_seconds = admitted.score_seconds
+            record.queue_seconds = admitted.queue_seconds
+            record.score_seconds = admitted.score_seconds
         _note(record, result)
         return form, result
 
