@@ -55,10 +55,6 @@ class Computation:
         self._seconds = 0.0
         self._resumed_at: float | None = None
 
-    def again(self) -> "Computation":
-        """The same, not begun."""
-        return Computation(self.groups, self.most_tokens, self._start)
-
     @property
     def ended(self) -> bool:
         """Whether it has a result or a failure."""

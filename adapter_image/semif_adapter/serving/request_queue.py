@@ -116,9 +116,8 @@ class RequestQueue:
             self.admission.leave(request)
             if not computation.ended:
                 self.engine.scheduler.abandon(computation)
-            worked = computation.clock()
-            request.score_seconds += worked
-            request.queue_seconds = (request.queue_seconds or 0.0) + max(0.0, monotonic() - now - worked)
+            request.score_seconds = computation.clock()
+            request.queue_seconds = max(0.0, monotonic() - now - request.score_seconds)
 
     async def wait_empty(self) -> None:
         """Wait until every admitted request has its answer."""
