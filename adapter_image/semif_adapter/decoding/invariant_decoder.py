@@ -78,7 +78,7 @@ class InvariantDecoder:
         return self._prefixes.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
-        """How many tokens of a beginning are not computed now; of free streams only."""
+        """How many tokens of a beginning are not computed now. Safe from any thread."""
         return self._prefixes.missing(segments)
 
     def drop(self) -> None:

@@ -39,6 +39,8 @@ class PrefixCache:
         self._kept = Kept()
         self._states: OrderedDict[Path, Mark] = OrderedDict()
         self._state_bytes = 0
+        self._known: frozenset[Path] = frozenset()
+        """What is there, for other threads; never changed, replaced."""
 
     def hold(self, segments: Sequence[Tokens]) -> Steps[tuple[Stream, int]]:
         """A stream that holds exactly `segments`, and how many of their tokens had to be computed.
@@ -70,6 +72,9 @@ class PrefixCache:
         for end in range(len(path), 0, -1):
             if path[:end] in self._states:
                 self._states.move_to_end(path[:end])
+        cuttable = [held for one, held in self._streams.items() if one.can_cut]
+        beginnings = (held[:end] for held in cuttable for end in range(1, len(held) + 1))
+        self._known = frozenset(self._states).union(beginnings)
         return stream, computed
 
     def release(self, stream: Stream) -> None:
@@ -93,9 +98,10 @@ class PrefixCache:
         return self._kept.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
-        """How many tokens `hold` would compute now; of free streams only."""
-        path = path_of(segments)
-        return _count_tokens(path[max(self._choose(path)[1:]) :]) if self._free() else _count_tokens(path)
+        """How many tokens `hold` would compute, as of the last one. Safe from any thread."""
+        path, known = path_of(segments), self._known
+        there = next((end for end in range(len(path), 0, -1) if path[:end] in known), 0)
+        return _count_tokens(path[there:])
 
     def drop(self) -> None:
         """Forget everything; nobody may have a stream."""
@@ -104,6 +110,7 @@ class PrefixCache:
             self._streams[stream] = ()
         self._states.clear()
         self._state_bytes = 0
+        self._known = frozenset()
 
     def _free(self) -> list[Stream]:
         return [stream for stream in self._streams if stream not in self._leased]

@@ -67,10 +67,10 @@ class Telemetry:
             self.flush()
 
     def _gauges(self) -> dict[Metric, float]:
-        admission, speed = self._queue.admission, self._queue.speed
+        admission = self._queue.admission
         return {
             figures.QUEUE_DEPTH: admission.queued,
             figures.IN_FLIGHT: admission.requests,
-            figures.TOKENS_PER_SECOND: speed.tokens_per_second,
+            figures.TOKENS_PER_SECOND: admission.rate.tokens_per_second,
             figures.ENGINE_READY: int(self._queue.lifecycle.state == "ready"),
         }

@@ -122,7 +122,7 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
                 with suppress(EngineError):  # the sliding window may have passed the NaN
                     engine.score(questions, layout)
                 continue
-            bound = engine.prepare(questions, layout).tokens
+            bound = engine.prepare(questions, layout).cost.expected
             results, timing = engine.score(questions, layout)
             for number, result in zip(numbers, results, strict=True):
                 assert result.option_logits == alone(layout, state, number)
