@@ -163,6 +163,11 @@ class Engine:
         return self._decoder.context.batch_tokens
 
     @property
+    def slowest_step_seconds(self) -> float:
+        """How long the slowest forward pass took lately; safe from any thread."""
+        return self._decoder.context.slowest_seconds
+
+    @property
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
         return self._decoder.context.moved_at

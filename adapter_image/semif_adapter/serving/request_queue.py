@@ -20,7 +20,8 @@ from semif_adapter.serving.lifecycle import Lifecycle
 
 SHORTEST_STALL_SECONDS = 30.0
 STALL_FACTOR = 4.0
-"""How much longer than the token rate says a step may take before the engine counts as stalled."""
+"""How much longer than the token rate says, or than the slowest lately, a step may take before the engine
+counts as stalled. Passes grow with the depth of the prompt, each a little longer than the one before."""
 
 
 class RequestQueue:
@@ -65,7 +66,7 @@ class RequestQueue:
         if self._engine is None:
             return SHORTEST_STALL_SECONDS
         step = self._engine.step_tokens / self.admission.rate.tokens_per_second
-        return max(SHORTEST_STALL_SECONDS, STALL_FACTOR * step)
+        return max(SHORTEST_STALL_SECONDS, STALL_FACTOR * max(step, self._engine.slowest_step_seconds))
 
     @contextmanager
     def admit(self, arrived: float) -> Iterator[AdmittedRequest]:

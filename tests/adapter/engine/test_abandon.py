@@ -42,6 +42,7 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
     assert ended == [computation]
     assert isinstance(computation.failure, AbandonedError)
     assert computation.cost.spent < CONTEXT - 1000
+    assert engine.slowest_step_seconds > 0
     assert logits() == before
 
 

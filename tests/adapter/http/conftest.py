@@ -70,6 +70,7 @@ class ScriptedEngine:
     info = INFO
     step_tokens = 2048
     moved_at = 0.0
+    slowest_step_seconds = 0.0
 
     def __init__(
         self,

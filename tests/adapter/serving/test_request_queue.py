@@ -10,6 +10,7 @@ from semif_adapter.engine.computation import Computation, RequestResult, TokenCo
 from semif_adapter.serving.admission import TokenRate
 from semif_adapter.serving.admitted_request import AdmittedRequest
 from semif_adapter.serving.request_queue import RequestQueue
+from tests.adapter.http.conftest import ScriptedEngine
 
 TIMING = SharedTiming(
     batch_size=1, prefix_tokens=0, prefill_seconds=0, suffix_forward_seconds=0, total_seconds=0
@@ -18,6 +19,16 @@ TIMING = SharedTiming(
 
 def never(_: Computation) -> Steps[RequestResult]:
     raise AssertionError("nothing is computed here")
+
+
+@pytest.mark.parametrize(("slowest", "limit"), [(0.0, 81.92), (5.0, 81.92), (50.0, 200.0)])
+def test_a_pass_deep_in_a_long_prompt_is_no_stall(slowest: float, limit: float) -> None:
+    """Passes grow with the depth: the token rate, a mean, says 20.48 s for the largest."""
+    engine = ScriptedEngine(tokens_per_second=100.0)
+    engine.slowest_step_seconds = slowest
+    queue = RequestQueue(lambda: pytest.fail("loads nothing"), Settings())
+    queue.engine_loaded(engine)
+    assert queue.stall_seconds == pytest.approx(limit)
 
 
 def ended(cost: TokenCost, tokens: int, seconds: float) -> Computation:
