@@ -13,7 +13,7 @@ NAMESPACE = "Semif"
 """CloudWatch's namespace of all figures."""
 ENDPOINT_DIMENSION = "Endpoint"
 VALUES_PER_LINE = 100
-"""Most values of one metric in one line, a limit of the embedded metric format."""
+"""Most values of one metric in one line, a limit of the embedded metric format; others would be dropped."""
 
 
 class Metric(NamedTuple):
@@ -47,13 +47,17 @@ CACHED_TOKENS = Metric(
     "CachedTokens", "Count", "semif_cached_tokens_total", "counter", "prompt tokens taken from a cache"
 )
 QUEUE_SECONDS = Metric(
-    "QueueSeconds", "Seconds", "semif_queue_seconds", "summary", "time a request waited for the engine"
+    "QueueSeconds", "Seconds", "semif_queue_seconds", "summary", "time a queued request waited for the engine"
 )
 SCORE_SECONDS = Metric(
-    "ScoreSeconds", "Seconds", "semif_score_seconds", "summary", "time the engine worked on a request"
+    "ScoreSeconds", "Seconds", "semif_score_seconds", "summary", "time the engine worked on a queued request"
 )
 REQUEST_SECONDS = Metric(
-    "RequestSeconds", "Seconds", "semif_request_seconds", "summary", "time from arrival to reply"
+    "RequestSeconds",
+    "Seconds",
+    "semif_request_seconds",
+    "summary",
+    "time from arrival to reply, of queued requests",
 )
 ALLOWED_TOKEN_MASS = Metric(
     "AllowedTokenMass",
@@ -124,22 +128,29 @@ class Recorder:
 
     @property
     def is_full(self) -> bool:
-        """Whether a metric has as many values as one line may hold."""
+        """Whether a metric has as many values as one line may hold; another fills a further line."""
         return any(len(values) >= VALUES_PER_LINE for values in self._values.values())
 
-    def emf_line(self, gauges: Mapping[Metric, float], milliseconds: int) -> str:
-        """What was observed since the last line, and `gauges`, as of `milliseconds` since 1970.
+    def emf_lines(self, gauges: Mapping[Metric, float], milliseconds: int) -> list[str]:
+        """What was observed since the last time, and `gauges`, as of `milliseconds` since 1970.
 
-        A counter that did not move is told as 0: a share of two counters needs both of them.
+        The first line has all of them, further ones only the values that a line has no room for. A counter
+        that did not move is told as 0: a share of two counters needs both of them.
         """
-        values: dict[str, float | list[float]] = {
-            metric.name: 0.0 for metric in METRICS if metric.kind == "counter"
-        }
-        values |= {
-            name: seen[0] if len(seen) == 1 else seen[:VALUES_PER_LINE] for name, seen in self._values.items()
-        }
-        values |= {metric.name: value for metric, value in gauges.items()}
+        lines: list[dict[str, float | list[float]]] = [
+            {metric.name: 0.0 for metric in METRICS if metric.kind == "counter"}
+        ]
+        for name, seen in self._values.items():
+            for place, start in enumerate(range(0, len(seen), VALUES_PER_LINE)):
+                if place == len(lines):
+                    lines.append({})
+                part = seen[start : start + VALUES_PER_LINE]
+                lines[place][name] = part[0] if len(part) == 1 else part
+        lines[0] |= {metric.name: value for metric, value in gauges.items()}
         self._values = {}
+        return [self._emf_line(values, milliseconds) for values in lines]
+
+    def _emf_line(self, values: Mapping[str, float | list[float]], milliseconds: int) -> str:
         dimensions = {ENDPOINT_DIMENSION: self._endpoint} if self._endpoint else {}
         directive = {
             "Namespace": NAMESPACE,

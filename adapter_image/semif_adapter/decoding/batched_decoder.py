@@ -105,7 +105,7 @@ class BatchedDecoder:
         return self._tree.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
-        """How many tokens of a beginning are not computed now."""
+        """How many tokens of a beginning are not computed now. Safe from any thread."""
         return self._tree.missing(segments)
 
     def drop(self) -> None:

@@ -58,7 +58,7 @@ class Decoder(Protocol):
         """Prefer to forget other beginnings than `segments` meanwhile."""
 
     def missing(self, segments: Sequence[Tokens]) -> int:
-        """How many tokens of a beginning are not computed now."""
+        """How many tokens of a beginning are not computed now. Safe from any thread."""
 
     def drop(self) -> None:
         """Forget everything; no steps may be under way."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 from semif_adapter.decoding.continuations import read_continuations
 from semif_adapter.decoding.decoder import DecodedPrompt
 from semif_adapter.decoding.prefix_cache import PrefixCache
-from semif_adapter.decoding.self_test import can_cut_tail, is_invariant
+from semif_adapter.decoding.self_test import can_cut_tail, prove
 from semif_adapter.decoding.steps import Steps, in_turn
 from semif_adapter.decoding.streams import Stream
 from semif_adapter.llama.context import Context
@@ -35,8 +35,11 @@ class InvariantDecoder:
         self.context = Context(model, streams=streams, context_tokens=context_tokens, threads=threads)
         self.can_cut = not model.has_recurrent_layers and can_cut_tail(self.context, sample)
         opened = [Stream(self.context, index, can_cut=self.can_cut) for index in range(streams)]
-        self.invariant = is_invariant(self.context, opened, sample, reads_head=reads_head)
-        self._prefixes = PrefixCache(opened)
+        self.invariant, restores = prove(self.context, opened, sample, reads_head=reads_head)
+        # llama.cpp leaves out of a state what a sliding window no longer sees, so that the rest is restored
+        # into other cells: other last bits, of prompts longer than the self-test's.
+        saves_dropped = self.can_cut and restores and not model.has_sliding_window
+        self._prefixes = PrefixCache(opened, saves_dropped=saves_dropped)
 
     def prime(self, system: Tokens) -> Steps[None]:
         """Have `system` on every stream that nobody has."""
@@ -75,7 +78,7 @@ class InvariantDecoder:
         return self._prefixes.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
-        """How many tokens of a beginning are not computed now; of free streams only."""
+        """How many tokens of a beginning are not computed now. Safe from any thread."""
         return self._prefixes.missing(segments)
 
     def drop(self) -> None:

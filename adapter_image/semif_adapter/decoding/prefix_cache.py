@@ -2,8 +2,10 @@
 
 A prefix is found again by its segments: system and schema, system and state, or the system alone. What comes
 behind it is cut off again; where the model cannot do that, each prefix is kept as a saved state besides, and
-the stream goes back to that. Segments are always decoded one by one, whole, so a prefix from the cache holds
-the same bits as one that is computed for the request. Who is in the middle of a prompt has its stream alone.
+the stream goes back to that. Where it can, a prefix whose stream somebody else takes is saved then: so there
+may be more prefixes than streams. Segments are always decoded one by one, whole, so a prefix from the cache
+holds the same bits as one that is computed for the request. Who is in the middle of a prompt has its stream
+alone.
 """
 
 from collections import OrderedDict
@@ -17,7 +19,7 @@ from semif_adapter.llama.model import Tokens
 from semif_adapter.machine.memory import MAX_STATE_BYTES
 
 LEAST_STATES = 8
-"""So many stay whatever they take: more than one request goes back to."""
+"""So many stay whatever they take, where no tail can be cut: more than one request goes back to."""
 _SYSTEM = 1  # a path of the system alone
 _TOKEN_BYTES = 4
 
@@ -25,14 +27,20 @@ _TOKEN_BYTES = 4
 class PrefixCache:
     """Prefixes on the streams of one context, least recently used out first. One thread only."""
 
-    def __init__(self, streams: Sequence[Stream]) -> None:
-        """Keep prefixes on `streams`, which are empty; two at least, so that one survives the next."""
+    def __init__(self, streams: Sequence[Stream], *, saves_dropped: bool) -> None:
+        """Keep prefixes on `streams`, which are empty; two at least, so that one survives the next.
+
+        With `saves_dropped` those whose stream is taken are saved, up to MAX_STATE_BYTES.
+        """
+        self._saves_dropped = saves_dropped
         self._streams = OrderedDict[Stream, Path]((stream, ()) for stream in streams)
         """What each stream holds, maybe with more behind it; least recently used first."""
         self._leased: set[Stream] = set()
         self._kept = Kept()
         self._states: OrderedDict[Path, Mark] = OrderedDict()
         self._state_bytes = 0
+        self._known: frozenset[Path] = frozenset()
+        """What is there, for other threads; never changed, replaced."""
 
     def hold(self, segments: Sequence[Tokens]) -> Steps[tuple[Stream, int]]:
         """A stream that holds exactly `segments`, and how many of their tokens had to be computed.
@@ -55,7 +63,8 @@ class PrefixCache:
                 segment = segments[end - 1]
                 yield from stream.extend(segment)
                 self._streams[stream] = path[:end]
-                self._save(stream, path[:end])
+                if not stream.can_cut:
+                    self._save(stream, path[:end], LEAST_STATES)
                 computed += len(segment)
         except BaseException:
             self.release(stream)
@@ -63,6 +72,9 @@ class PrefixCache:
         for end in range(len(path), 0, -1):
             if path[:end] in self._states:
                 self._states.move_to_end(path[:end])
+        cuttable = [held for one, held in self._streams.items() if one.can_cut]
+        beginnings = (held[:end] for held in cuttable for end in range(1, len(held) + 1))
+        self._known = frozenset(self._states).union(beginnings)
         return stream, computed
 
     def release(self, stream: Stream) -> None:
@@ -86,9 +98,10 @@ class PrefixCache:
         return self._kept.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
-        """How many tokens `hold` would compute now; of free streams only."""
-        path = path_of(segments)
-        return _count_tokens(path[max(self._choose(path)[1:]) :]) if self._free() else _count_tokens(path)
+        """How many tokens `hold` would compute, as of the last one. Safe from any thread."""
+        path, known = path_of(segments), self._known
+        there = next((end for end in range(len(path), 0, -1) if path[:end] in known), 0)
+        return _count_tokens(path[there:])
 
     def drop(self) -> None:
         """Forget everything; nobody may have a stream."""
@@ -97,6 +110,7 @@ class PrefixCache:
             self._streams[stream] = ()
         self._states.clear()
         self._state_bytes = 0
+        self._known = frozenset()
 
     def _free(self) -> list[Stream]:
         return [stream for stream in self._streams if stream not in self._leased]
@@ -119,6 +133,10 @@ class PrefixCache:
 
     def _take_back(self, stream: Stream, path: Path, depth: int, saved: int) -> int:
         """Leave on the stream the first segments of `path` and nothing else; how many."""
+        held = self._streams[stream]
+        if self._saves_dropped and held != path[: len(held)]:
+            stream.rewind(Mark(_count_tokens(held), None))
+            self._save(stream, held, least=0)
         if saved > depth:
             # Before the stream changes: a failure must not leave it with a path that it no longer holds.
             self._streams[stream] = ()
@@ -137,19 +155,19 @@ class PrefixCache:
         untouched = stream.length == _count_tokens(held)
         return len(held) if untouched and held == path[: len(held)] else 0
 
-    def _save(self, stream: Stream, path: Path) -> None:
-        """Keep the stream's state where it cannot go back by cutting.
-
-        Nowhere else, although it would spare an empty stream the system: llama.cpp leaves out of a state what
-        a sliding window no longer sees, so that the rest is restored into other cells: other last bits.
-        """
-        if stream.can_cut or path in self._states:
+    def _save(self, stream: Stream, path: Path, least: int) -> None:
+        """Keep the state of a stream that holds `path` and nothing else, beside `least` states, this one
+        among them, and more where they fit."""
+        if path in self._states:
             return
-        mark = stream.mark()
+        room = MAX_STATE_BYTES - stream.state_bytes
+        if room < 0 and not least:
+            return
+        while self._state_bytes > room and len(self._states) >= max(1, least):
+            self._state_bytes -= self._states.popitem(last=False)[1].size
+        mark = stream.save()
         self._states[path] = mark
         self._state_bytes += mark.size
-        while self._state_bytes > MAX_STATE_BYTES and len(self._states) > LEAST_STATES:
-            self._state_bytes -= self._states.popitem(last=False)[1].size
 
 
 def _common_depth(first: Path, second: Path) -> int:

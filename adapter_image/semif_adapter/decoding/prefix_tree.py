@@ -129,7 +129,7 @@ class PrefixTree:
         return self._kept.keeping(segments)
 
     def missing(self, segments: Sequence[Tokens]) -> int:
-        """How many tokens of a prefix are not computed now."""
+        """How many tokens of a prefix are not computed now. Safe from any thread: it only looks names up."""
         path = path_of(segments)
         nodes = [self._nodes.get(path[:end]) for end in range(1, len(path) + 1)]
         known = sum(len(node.tokens) for node in nodes if node is not None and node.ready)

@@ -1,11 +1,12 @@
 """Proof, on the loaded model, that an answer does not depend on what else the engine holds."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from semif_adapter.decoding.steps import complete, decode
-from semif_adapter.decoding.streams import Stream
+from semif_adapter.decoding.streams import Mark, Stream
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.model import Tokens
 
@@ -20,12 +21,22 @@ def can_cut_tail(context: Context, sample: Tokens) -> bool:
     return able
 
 
-def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens, *, reads_head: bool) -> bool:
+class Proof(NamedTuple):
+    """What the self-test found."""
+
+    invariant: bool
+    """Whether no bit depends on what else the engine does."""
+    restores: bool
+    """Whether a saved state gives the same bits in another stream, for prompts as short as the test's."""
+
+
+def prove(context: Context, streams: Sequence[Stream], sample: Tokens, *, reads_head: bool) -> Proof:
     """Whether the last logits of a prompt, or its head's output, are bit-identical whatever the engine does.
 
     Alone; beside another resident sequence; in another stream; again after a branch was taken back; and in
-    another stream where that means restoring a state. The prompt's segments are of several lengths and made
-    of the tokens of `sample`. Leaves the context empty.
+    another stream from a saved state, which counts for invariance where the model can go back in no other
+    way. The prompt's segments are of several lengths and made of the tokens of `sample`. Leaves the context
+    empty.
     """
     first, last = streams[0], streams[-1]
     *before, suffix = (np.resize(sample, count) for count in _SEGMENT_TOKENS)
@@ -50,15 +61,16 @@ def is_invariant(context: Context, streams: Sequence[Stream], sample: Tokens, *,
     first.clear()
     for segment in before:
         extend(first, segment)
-    mark = first.mark()
+    saved = first.save()
+    mark = Mark(saved.length, None) if first.can_cut else saved
     extend(first, np.concatenate([suffix, suffix[:1]]))
     extend(last, suffix)
     first.rewind(mark)
     outcomes.append(extend(first, suffix, wanted=1))
-    if mark.state is not None:
-        last.rewind(mark)
-        outcomes.append(extend(last, suffix, wanted=1))
+    last.rewind(saved)
+    restores = np.array_equal(reference, extend(last, suffix, wanted=1))
     context.reset()
     for stream in streams:
         stream.clear()
-    return bool(np.isfinite(reference).all()) and all(np.array_equal(reference, rows) for rows in outcomes)
+    same = bool(np.isfinite(reference).all()) and all(np.array_equal(reference, rows) for rows in outcomes)
+    return Proof(same and (restores or first.can_cut), same and restores)

@@ -60,9 +60,17 @@ class Stream:
         return rows
 
     def mark(self) -> Mark:
-        """Remember this point. Costs a copy of the stream's state where the model can cut no tail off; any
-        stream of the context can go to such a point."""
-        return Mark(self.length, None if self.can_cut else self.context.save(self._index))
+        """Remember this point. Costs a copy of the stream's state where the model can cut no tail off."""
+        return Mark(self.length, None) if self.can_cut else self.save()
+
+    def save(self) -> Mark:
+        """Remember this point by a copy of the stream's state: any stream of the context can go to it."""
+        return Mark(self.length, self.context.save(self._index))
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the state that `save` would copy."""
+        return self.context.state_bytes(self._index)
 
     def rewind(self, mark: Mark, keep: int = 0) -> None:
         """Go back to `mark`, as if nothing had been appended since but the first `keep` tokens.

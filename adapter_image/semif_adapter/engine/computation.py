@@ -17,6 +17,33 @@ class RequestResult(NamedTuple):
     timing: SharedTiming
 
 
+class TokenCost:
+    """What one request costs, in tokens: turns, admission and the token rate all count these.
+
+    Cached tokens cost nothing; how many they are is known better and better.
+    """
+
+    def __init__(self, most: int, cached: int = 0) -> None:
+        self.most = most
+        """With nothing cached."""
+        self.spent = 0
+        """Computed so far, also before a fault that made it begin anew."""
+        self.find_cached(cached)
+
+    def find_cached(self, cached: int) -> None:
+        """Before it begins: so many of its tokens are in the engine's caches."""
+        self.expected = self.left = self.most - cached
+
+    def compute(self, tokens: int) -> None:
+        """So many were computed for it."""
+        self.left -= tokens
+        self.spent += tokens
+
+    def begin_anew(self) -> None:
+        """After everything was forgotten."""
+        self.find_cached(0)
+
+
 class Computation:
     """One request in the engine: its questions in tokens, the passes that they still need, the result.
 
@@ -26,20 +53,13 @@ class Computation:
     def __init__(
         self,
         groups: Sequence[Sequence[WrittenQuestion]],
-        tokens: int,
+        cost: TokenCost,
         start: Callable[["Computation"], Steps[RequestResult]],
     ) -> None:
-        """`start` begins its steps, anew after a fault; `tokens` is what they compute with nothing cached."""
+        """`start` begins its steps, anew after a fault."""
         self.groups = groups
         """Its questions, those with one readout together."""
-        self.most_tokens = tokens
-        """Tokens to compute where none of them is cached."""
-        self.tokens = tokens
-        """Tokens to compute, at most, by what is known now."""
-        self.left = tokens
-        """Those of them that are not computed yet; an estimate, which may fall below zero."""
-        self.decoded_tokens = 0
-        """Tokens of its forward passes so far."""
+        self.cost = cost
         self.busy_seconds = 0.0
         """Its share, by tokens, of the time that they took."""
         self.result: RequestResult | None = None
@@ -55,10 +75,6 @@ class Computation:
         self._seconds = 0.0
         self._resumed_at: float | None = None
 
-    def again(self) -> "Computation":
-        """The same, not begun."""
-        return Computation(self.groups, self.most_tokens, self._start)
-
     @property
     def ended(self) -> bool:
         """Whether it has a result or a failure."""
@@ -69,14 +85,15 @@ class Computation:
         """The passes to run before it can go on."""
         return self._passes[len(self._rows) :]
 
+    @property
+    def left(self) -> int:
+        """Tokens that it still has to compute, by what is known; an estimate, which may fall below zero."""
+        return self.cost.left
+
     def clock(self) -> float:
         """Seconds that the engine has worked on it, alone or with others; its rests do not count."""
         resumed_at = self._resumed_at  # once: other threads ask too, and it may end meanwhile
         return self._seconds + (0.0 if resumed_at is None else perf_counter() - resumed_at)
-
-    def leave_out(self, cached: int) -> None:
-        """Before it begins: so many of its tokens are in the engine's caches."""
-        self.tokens = self.left = self.most_tokens - cached
 
     def resume(self) -> None:
         """Go on to the next passes, or to the end. Raises what the steps raise."""
@@ -100,8 +117,7 @@ class Computation:
     def take(self, tokens: int, rows: Sequence[Rows], seconds: float, share: float) -> None:
         """The next of its passes were run, `tokens` in all, by a forward pass of `seconds`."""
         self._rows += rows
-        self.left -= tokens
-        self.decoded_tokens += tokens
+        self.cost.compute(tokens)
         self._seconds += seconds
         self.busy_seconds += seconds * share
 
@@ -110,4 +126,4 @@ class Computation:
         if self._steps is not None:
             self._steps.close()
         self._steps, self._passes, self._rows = None, (), []
-        self.left = self.tokens
+        self.cost.begin_anew()

@@ -18,7 +18,7 @@ from semif_adapter.contract.wire import Layout, ModelInfo
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.answering import Answering
-from semif_adapter.engine.computation import Computation, RequestResult
+from semif_adapter.engine.computation import Computation, RequestResult, TokenCost
 from semif_adapter.engine.model_files import ModelFile, find_calibration, find_model
 from semif_adapter.engine.rehearsal import rehearse
 from semif_adapter.engine.scheduler import Scheduler
@@ -33,7 +33,7 @@ from semif_adapter.llama.libllama import open_library
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.machine.memory import budget, check_memory
 from semif_adapter.readouts.opening import question_writer
-from semif_adapter.readouts.written import QuestionWriter, count_tokens, shared_prefix
+from semif_adapter.readouts.written import QuestionWriter, WrittenQuestion, count_tokens, shared_prefix
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Engine:
 
     def _warm_up(self, system: Tokens) -> None:
         """Score the warm-up decision, timed, and have `system`, with which all prompts begin, computed."""
-        tokens = self.prepare([_WARM_UP], "schema-first").most_tokens
+        tokens = self.prepare([_WARM_UP], "schema-first").cost.most
         started = perf_counter()
         self.prove()
         self.tokens_per_second = tokens / (perf_counter() - started)
@@ -163,6 +163,11 @@ class Engine:
         return self._decoder.context.batch_tokens
 
     @property
+    def slowest_step_seconds(self) -> float:
+        """How long the slowest forward pass took lately; safe from any thread."""
+        return self._decoder.context.slowest_seconds
+
+    @property
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
         return self._decoder.context.moved_at
@@ -177,18 +182,12 @@ class Engine:
         (with counts).
         """
         groups = self._writer.write(questions, layout, go_on)
-        tokens = count_tokens(groups, can_cut=self._decoder.can_cut)
-        return Computation(
-            groups, tokens, lambda computation: self._answering.steps(groups, computation.clock)
-        )
+        cost = TokenCost(count_tokens(groups, can_cut=self._decoder.can_cut), self._cached(groups))
+        return Computation(groups, cost, lambda computation: self._answering.steps(groups, computation.clock))
 
     def begin(self, computation: Computation) -> None:
         """Give a request its place among those that the scheduler works on."""
-        cached = 0
-        for group in computation.groups:
-            shared = shared_prefix(group)
-            cached += sum(map(len, shared)) - self._decoder.missing(shared)
-        computation.leave_out(cached)
+        computation.cost.find_cached(self._cached(computation.groups))
         self.scheduler.add(computation)
 
     def score(self, questions: Sequence[Question], layout: Layout) -> RequestResult:
@@ -202,6 +201,11 @@ class Engine:
             assert computation.failure is not None
             raise computation.failure
         return computation.result
+
+    def _cached(self, groups: Sequence[Sequence[WrittenQuestion]]) -> int:
+        """How many tokens of `groups` are computed already. Safe from any thread."""
+        shared = [shared_prefix(group) for group in groups]
+        return sum(sum(map(len, segments)) - self._decoder.missing(segments) for segments in shared)
 
     def _forget(self) -> None:
         """Leave nothing of what was computed."""

@@ -28,6 +28,8 @@ class Scheduler:
         self._turns = Turns[Computation](turn_tokens)
         self._suspects: list[Computation] = []
         """After a fault that several may have caused: to be run one by one, each alone."""
+        self._alone: Computation | None = None
+        """For whom the memory was emptied, and who is the only one to run since."""
         self._lock = threading.Lock()
         self._stoppable: Computation | None = None
         """Whose pass may end in its middle."""
@@ -47,6 +49,8 @@ class Scheduler:
         for computation in ended:
             self._turns.remove(computation)
         self._suspects = [each for each in self._suspects if not each.ended]
+        if self._alone is not None and self._alone.ended:
+            self._alone = None
         return ended
 
     def finish(self, computation: Computation) -> None:
@@ -134,17 +138,21 @@ class Scheduler:
         return True
 
     def _fault(self, computations: Sequence[Computation], error: Exception) -> None:
-        """The first of `computations` fails. All others begin anew, since the memory is emptied.
+        """The memory is emptied and all begin anew; the first of `computations` alone, or it fails if it was.
 
-        A NaN left in it would reach later answers: masked cells still count as zero times NaN. Where several
-        share it, the one that fails may be the victim of another: all of them are run alone then.
+        A NaN left in the memory reaches later answers, since masked cells still count as zero times NaN: who
+        fails may be the victim of another, even of one that has its answer, where a sliding window left the
+        NaN behind. Where several share passes all of them are run one by one.
         """
-        known = list(self._turns)
-        if self._shares_passes and not self._suspects and computations[0] in known and len(known) > 1:
-            self._suspects = [*computations, *(each for each in known if each not in computations)]
+        first, known = computations[0], list(self._turns)
+        if first is self._alone:
+            self._end(first, error)
         else:
-            self._end(computations[0], error)
-        for computation in known:
+            self._alone = first
+            if first in known and not self._suspects:
+                others = [*computations[1:], *known] if self._shares_passes else []
+                self._suspects = list(dict.fromkeys([first, *others]))
+        for computation in (first, *known):
             if not computation.ended:
                 computation.stop()
         self._forget()

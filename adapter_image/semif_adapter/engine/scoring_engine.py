@@ -26,6 +26,10 @@ class ScoringEngine(Protocol):
         """Most tokens of one forward pass, the engine's longest step."""
 
     @property
+    def slowest_step_seconds(self) -> float:
+        """How long the slowest forward pass took lately; safe from any thread."""
+
+    @property
     def moved_at(self) -> float:
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
 

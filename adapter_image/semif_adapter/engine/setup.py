@@ -58,7 +58,7 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
         streams=settings.streams,
         context_tokens=min(settings.context_tokens, model.trained_context),
         threads=settings.threads or usable_cpus(),
-        saved_state_bytes=MAX_STATE_BYTES if model.has_recurrent_layers and mode == "invariant" else 0,
+        saved_state_bytes=_saved_state_bytes(model, head, mode),
     )
 
 
@@ -73,6 +73,14 @@ def _readout(setting: Readout | None, spec: PromptSpec | None, head: DecisionHea
         allowed = "head" if head else "letters and text"
         raise StartupError(f"SEMIF_READOUT={setting}, and the model {told}; allowed: {allowed}")
     return setting or (spec.readout if spec else "head" if head else "letters")
+
+
+def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode) -> int:
+    """Most memory of saved states: none in batched mode, of encoders, and of sliding windows, whose states
+    are not whole (`invariant_decoder.py`)."""
+    whole = head is not None and head.kind in ENCODER_HEADS
+    restored = model.has_recurrent_layers or not model.has_sliding_window
+    return MAX_STATE_BYTES if mode == "invariant" and restored and not whole else 0
 
 
 def _mode(settings: Settings, model: Model) -> Mode:

@@ -18,6 +18,8 @@ BATCH_TOKENS = 256
 """Tokens of one forward pass, the grid that longer segments are cut on, and of a micro-batch too: llama.cpp
 cuts no pass again. Half of it costs a small model 7 %; twice of it gains 2 % at most, and takes twice the
 memory (docs/performance.md)."""
+SLOWEST_MEMORY = 0.99
+"""What the slowest pass so far counts after each further one: hundreds of passes later it is forgotten."""
 STREAM_ALIGNMENT = 256
 """llama.cpp rounds a stream's cells up to this many."""
 
@@ -96,6 +98,8 @@ class Context:
         library.llama_set_abort_callback(self._context, _IS_NOT_EMPTY, ctypes.addressof(self._stop))
         self.moved_at = monotonic()
         """When the last forward pass ended."""
+        self.slowest_seconds = 0.0
+        """Of the slowest forward pass lately: deep in a long prompt one takes several times the first's."""
         self._memory = library.llama_get_memory(self._context)
         self.batch_tokens: int = library.llama_n_batch(self._context)
         self._sequence_ids = np.arange(sequences or streams, dtype=np.int32)
@@ -168,8 +172,10 @@ class Context:
             sequences.ctypes.data,
             outputs.ctypes.data,
         )
+        began = monotonic()
         status = self._library.llama_decode(self._context, batch)
         self.moved_at = monotonic()
+        self.slowest_seconds = max(self.moved_at - began, SLOWEST_MEMORY * self.slowest_seconds)
         if status == _STATUS_ABORTED:
             raise AbandonedError("the computation was abandoned")
         if status != 0:
@@ -201,9 +207,13 @@ class Context:
         """Let `target`, which is empty, hold what `source` holds. Only where sequences share all cells."""
         self._library.llama_memory_seq_cp(self._memory, source, target, -1, -1)
 
+    def state_bytes(self, stream: int) -> int:
+        """How many bytes `save` would return."""
+        return int(self._library.llama_state_seq_get_size(self._context, stream))
+
     def save(self, stream: int) -> npt.NDArray[np.uint8]:
         """Everything the context holds for `stream`, as bytes that `restore` takes."""
-        size = self._library.llama_state_seq_get_size(self._context, stream)
+        size = self.state_bytes(stream)
         state = np.empty(size, np.uint8)
         if self._library.llama_state_seq_get_data(self._context, state.ctypes.data, size, stream) != size:
             raise EngineError(f"llama.cpp could not save the state of a sequence ({size} bytes)")

@@ -102,6 +102,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "llama_model_load_from_file": (_pointer, [_text, ParamsBlob]),
     "llama_model_meta_val_str": (_int, [_pointer, _text, _text, _size]),
     "llama_model_n_ctx_train": (_int, [_pointer]),
+    "llama_model_n_swa": (_int, [_pointer]),
     "llama_model_n_embd_out": (_int, [_pointer]),
     "llama_n_batch": (_uint, [_pointer]),
     "llama_n_ctx": (_uint, [_pointer]),

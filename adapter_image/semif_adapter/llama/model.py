@@ -61,6 +61,8 @@ class Model:
         self.head_width: int = library.llama_model_n_embd_out(self.handle)
         """Numbers that a decision head gives for a token; without a head, the model's own width."""
         self.trained_context: int = library.llama_model_n_ctx_train(self.handle)
+        self.has_sliding_window: bool = library.llama_model_n_swa(self.handle) > 0
+        """Whether a layer sees the latest tokens only."""
         self.has_recurrent_layers: bool = library.llama_model_is_hybrid(
             self.handle
         ) or library.llama_model_is_recurrent(self.handle)

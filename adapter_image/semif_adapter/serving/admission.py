@@ -33,7 +33,7 @@ class TokenRate:
         return self._tokens / self._seconds
 
     def learn(self, tokens: int, seconds: float) -> None:
-        """A request of `tokens` kept the engine busy for `seconds`."""
+        """`tokens` were computed for a request in `seconds` of the engine's; cached ones count nowhere."""
         self._tokens = MEMORY * self._tokens + tokens
         self._seconds = MEMORY * self._seconds + max(seconds, 1e-6)
         self.best = max(self.best, self.tokens_per_second)

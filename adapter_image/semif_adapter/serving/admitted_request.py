@@ -22,7 +22,8 @@ class AdmittedRequest:
         """None while it is read and checked."""
         self.answer: asyncio.Future[RequestResult] | None = None
         """What it waits for, from when it is queued."""
-        self.queue_seconds = 0.0
+        self.queue_seconds: float | None = None
+        """None: it never was in the queue."""
         self.score_seconds = 0.0
 
     @property
@@ -37,12 +38,12 @@ class AdmittedRequest:
     @property
     def tokens(self) -> int:
         """Tokens to compute, at most, by what is known now; they settle whether it is long (`turns.py`)."""
-        return 0 if self.computation is None else self.computation.tokens
+        return 0 if self.computation is None else self.computation.cost.expected
 
     @property
     def left(self) -> int:
         """Tokens still to compute."""
-        return 0 if self.computation is None else max(0, self.computation.left)
+        return 0 if self.computation is None else max(0, self.computation.cost.left)
 
     def settle(self, outcome: RequestResult | AdapterError) -> None:
         """Answer it with `outcome`, unless it has its answer or nobody waits for one."""

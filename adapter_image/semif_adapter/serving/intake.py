@@ -11,7 +11,6 @@ from semif_adapter.contract.errors import (
     BodyTooLargeError,
     DeadlineError,
     DrainingError,
-    EngineError,
     InvalidRequestError,
     OverloadedError,
     RequestTimeoutError,
@@ -85,22 +84,12 @@ class Intake:
         record.options = sum(len(question.options) for question in form.questions)
         try:
             with form.refusing():
-                result = await self._score(admitted, computation)
+                result = await self._queue.score(admitted, computation)
         finally:
-            if admitted.status != "reading":
-                record.queue_seconds = admitted.queue_seconds
-                record.score_seconds = admitted.score_seconds
+            record.queue_seconds = admitted.queue_seconds
+            record.score_seconds = admitted.score_seconds
         _note(record, result)
         return form, result
-
-    async def _score(self, admitted: AdmittedRequest, computation: Computation) -> RequestResult:
-        try:
-            return await self._queue.score(admitted, computation)
-        except EngineError:
-            if not self._settings.batch:
-                raise
-        # Nobody asks a line of a transform job again that has its error object for an answer.
-        return await self._queue.score(admitted, computation.again())
 
     def _prepare(
         self, body: bytes, encoding: str, read: Callable[[bytes], Form], go_on: GoOn

@@ -20,7 +20,8 @@ from semif_adapter.serving.lifecycle import Lifecycle
 
 SHORTEST_STALL_SECONDS = 30.0
 STALL_FACTOR = 4.0
-"""How much longer than the token rate says a step may take before the engine counts as stalled."""
+"""How much longer than the token rate says, or than the slowest lately, a step may take before the engine
+counts as stalled. Passes grow with the depth of the prompt, each a little longer than the one before."""
 
 
 class RequestQueue:
@@ -37,9 +38,6 @@ class RequestQueue:
             max_tokens=settings.max_queued_tokens,
             turn_tokens=settings.turn_tokens,
         )
-        self.speed = TokenRate(1.0)
-        """Tokens per second that go through the model. `admission.rate` counts a request's tokens whether the
-        engine computes them or has them cached, and so learns what this server's requests take."""
         self._deadline_seconds = settings.deadline_seconds
         self._stall_seconds = settings.stall_seconds
         self._engine: ScoringEngine | None = None
@@ -67,8 +65,8 @@ class RequestQueue:
             return self._stall_seconds
         if self._engine is None:
             return SHORTEST_STALL_SECONDS
-        step = self._engine.step_tokens / self.speed.tokens_per_second
-        return max(SHORTEST_STALL_SECONDS, STALL_FACTOR * step)
+        step = self._engine.step_tokens / self.admission.rate.tokens_per_second
+        return max(SHORTEST_STALL_SECONDS, STALL_FACTOR * max(step, self._engine.slowest_step_seconds))
 
     @contextmanager
     def admit(self, arrived: float) -> Iterator[AdmittedRequest]:
@@ -133,7 +131,7 @@ class RequestQueue:
     def engine_loaded(self, engine: ScoringEngine) -> None:
         """Requests can be taken."""
         self._engine = engine
-        self.admission.rate, self.speed = (TokenRate(engine.tokens_per_second) for _ in range(2))
+        self.admission.rate = TokenRate(engine.tokens_per_second)
         self.lifecycle.model_loaded(engine.info)
 
     def engine_load_failed(self, error: StartupError) -> None:
@@ -143,8 +141,7 @@ class RequestQueue:
     def engine_ended(self, computation: Computation, failure: AdapterError | None) -> None:
         """Answer who waits for `computation`, unless nobody does any more."""
         if computation.result is not None:
-            self.admission.rate.learn(computation.most_tokens, computation.busy_seconds)
-            self.speed.learn(computation.decoded_tokens, computation.busy_seconds)
+            self.admission.rate.learn(computation.cost.spent, computation.busy_seconds)
         outcome = computation.result or failure
         if outcome is not None and (request := self._waiting.get(computation)):
             request.settle(outcome)

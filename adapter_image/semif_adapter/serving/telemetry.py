@@ -34,10 +34,10 @@ class Telemetry:
         observe = self._recorder.observe
         by_class = {2: figures.REQUESTS_2XX, 4: figures.REQUESTS_4XX}
         observe(by_class.get(record.status // 100, figures.REQUESTS_5XX))
-        observe(figures.REQUEST_SECONDS, time.monotonic() - record.arrived)
         if record.code in (OverloadedError.code, DeadlineError.code):
             observe(figures.OVERLOADS)
-        if record.queue_seconds is not None:
+        if record.queue_seconds is not None:  # what was refused at once would make the means fall under load
+            observe(figures.REQUEST_SECONDS, time.monotonic() - record.arrived)
             observe(figures.QUEUE_SECONDS, record.queue_seconds)
             observe(figures.SCORE_SECONDS, record.score_seconds)
         if record.status == 200 and record.decisions:
@@ -56,9 +56,9 @@ class Telemetry:
 
     def flush(self) -> None:
         """Write what was observed since the last time."""
-        line = self._recorder.emf_line(self._gauges(), time.time_ns() // 1_000_000)
-        if self._emf:
-            self._output.write(line)
+        for line in self._recorder.emf_lines(self._gauges(), time.time_ns() // 1_000_000):
+            if self._emf:
+                self._output.write(line)
 
     async def run(self) -> None:
         """Flush every FLUSH_SECONDS until cancelled."""
@@ -67,10 +67,10 @@ class Telemetry:
             self.flush()
 
     def _gauges(self) -> dict[Metric, float]:
-        admission, speed = self._queue.admission, self._queue.speed
+        admission = self._queue.admission
         return {
             figures.QUEUE_DEPTH: admission.queued,
             figures.IN_FLIGHT: admission.requests,
-            figures.TOKENS_PER_SECOND: speed.tokens_per_second,
+            figures.TOKENS_PER_SECOND: admission.rate.tokens_per_second,
             figures.ENGINE_READY: int(self._queue.lifecycle.state == "ready"),
         }

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
                 with suppress(EngineError):  # the sliding window may have passed the NaN
                     engine.score(questions, layout)
                 continue
-            bound = engine.prepare(questions, layout).tokens
+            bound = engine.prepare(questions, layout).cost.expected
             results, timing = engine.score(questions, layout)
             for number, result in zip(numbers, results, strict=True):
                 assert result.option_logits == alone(layout, state, number)
@@ -244,9 +245,12 @@ def test_questions_over_one_state_compute_it_once_and_not_again(fresh: Fresh) ->
         assert min(result.cached_tokens for result in again) >= timing.prefix_tokens
 
 
-def test_the_prefix_used_least_recently_makes_room(fresh: Fresh, kind: tuple[str, Readout]) -> None:
-    """Two streams hold two prefixes. A hybrid model goes back to saved states, of which many fit."""
+def test_the_prefix_used_least_recently_makes_room(
+    monkeypatch: pytest.MonkeyPatch, fresh: Fresh, kind: tuple[str, Readout]
+) -> None:
+    """Two streams hold two prefixes, where no more are saved. A sliding window's never are."""
     architecture, readout = kind
+    monkeypatch.setattr(prefix_cache, "MAX_STATE_BYTES", 1)
     with fresh(streams=2) as engine:
         for number in (0, 1, 0, 2):
             score(engine, "schema-first", "on", number)
@@ -257,6 +261,26 @@ def test_the_prefix_used_least_recently_makes_room(fresh: Fresh, kind: tuple[str
         assert gone.cached_tokens == (gone.input_tokens - len("off") - SUFFIX if hybrid else SYSTEM[readout])
 
 
+@pytest.mark.parametrize("layout", ["schema-first", "state-first"])
+def test_more_beginnings_than_streams_stay_computed(
+    fresh: Fresh, kind: tuple[str, Readout], layout: Layout, alone: Alone
+) -> None:
+    """Each is saved when another takes its stream, and its bits are those of one computed for the request.
+
+    A sliding window's state is not whole: such a prefix is computed again.
+    """
+    architecture, readout = kind
+    states, numbers = (("on",), (0, 1, 2)) if layout == "schema-first" else (STATES[-4:], (0,))
+    with fresh(streams=2) as engine:
+        rounds = [[score(engine, layout, s, n) for s in states for n in numbers] for _ in range(3)]
+    for again in rounds[1:]:
+        for result, (state, number) in zip(again, itertools.product(states, numbers), strict=True):
+            behind = last_segment(result, layout, state)
+            saved = architecture != "gemma3"
+            assert result.cached_tokens == (result.input_tokens - behind if saved else SYSTEM[readout])
+            assert result.option_logits == alone(layout, state, number)
+
+
 def test_nothing_is_taken_from_the_cache_after_a_fault(fresh: Fresh, kind: tuple[str, Readout]) -> None:
     with fresh() as engine:
         before = score(engine, "schema-first", "on")
@@ -265,6 +289,19 @@ def test_nothing_is_taken_from_the_cache_after_a_fault(fresh: Fresh, kind: tuple
         after = score(engine, "schema-first", "on")
         assert after.cached_tokens == 0
         assert after.option_logits == before.option_logits
+
+
+def test_what_a_window_left_behind_fails_nobody_else(fresh: Fresh) -> None:
+    """A NaN that the last rows no longer see stays in the stream, where the next one's long pass meets it."""
+    innocent = [replace(ask("y" * length), text=f"Is it {length}?") for length in (60, 70, 90, 120)]
+    with fresh(streams=2) as engine:
+        expected = [engine.score([one], "schema-first")[0][0].option_logits for one in innocent]
+    with fresh(streams=2) as engine:
+        for place, (one, logits) in enumerate(zip(innocent, expected, strict=True)):
+            if place % 2 == 0:  # each of the streams is the next one's once
+                with suppress(EngineError):
+                    engine.score([ask("x" * 140 + SPOILED + "x" * 100)], "state-first")
+            assert engine.score([one], "schema-first")[0][0].option_logits == logits
 
 
 def test_saved_states_are_bounded(
@@ -278,3 +315,18 @@ def test_saved_states_are_bounded(
         state = f"state {number}"
         assert computed(score(engine, "schema-first", state, 1)) == len(state) + SUFFIX
     assert computed(score(engine, "schema-first", "on", 1)) == len("on") + SUFFIX
+
+
+def test_what_is_larger_than_all_saved_states_may_be_is_not_saved(
+    monkeypatch: pytest.MonkeyPatch, tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    """Nor does it make others go. A token of this model takes 512 bytes, the schemas 120, 230 and 620."""
+    monkeypatch.setattr(prefix_cache, "MAX_STATE_BYTES", 512 * 400)
+    engine = load_engine(tiny_gguf(), readout="letters", context_tokens=CONTEXT, streams=2)
+    for number in (2, 0, 1):
+        score(engine, "schema-first", "on", number)
+    assert score(engine, "schema-first", "on", 2).cached_tokens == SYSTEM["letters"]
+    assert computed(score(engine, "schema-first", "on", 0)) == len("on") + SUFFIX
+    for number in (1, 2, 1):
+        score(engine, "schema-first", "on", number)
+    assert computed(score(engine, "schema-first", "on", 0)) == len("on") + SUFFIX

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from semif_adapter.contract.errors import AbandonedError
+from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
@@ -56,7 +56,8 @@ def abandon_in_the_middle(engine: Engine) -> None:
 
     assert ended == [computation]
     assert isinstance(computation.failure, AbandonedError)
-    assert computation.decoded_tokens < CONTEXT - 1000
+    assert computation.cost.spent < CONTEXT - 1000
+    assert engine.slowest_step_seconds > 0
     assert logits() == before
 
 
@@ -90,12 +91,34 @@ def test_what_a_request_costs_is_known_before_it_runs(
     engine = load_engine(tiny_gguf(), readout="letters", context_tokens=CONTEXT)
     one, other = question("The lamp is on."), question("The lamp is on.")
     results, timing = engine.score([one], "schema-first")
-    assert engine.prepare([one], "schema-first").tokens == results[0].input_tokens
+    assert engine.prepare([one], "schema-first").cost.most == results[0].input_tokens
     results, timing = engine.score([one, other], "state-first")
     assert (
-        engine.prepare([one, other], "state-first").tokens
+        engine.prepare([one, other], "state-first").cost.most
         == sum(result.input_tokens for result in results) - timing.prefix_tokens
     )
+
+
+@pytest.mark.parametrize("mode", ["invariant", "batched"])
+@pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
+def test_what_is_cached_is_not_counted_until_a_fault_forgets_it(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine], architecture: str, mode: str
+) -> None:
+    path = tiny_gguf(architecture=architecture, spoiled="~")
+    engine = load_engine(path, readout="letters", context_tokens=CONTEXT, mode=mode)
+    engine.score([question("The lamp is on.")], "schema-first")
+    cost = engine.prepare([question("It is off.")], "schema-first").cost
+    assert len("It is off.") < cost.expected < 40 < cost.most
+
+    computation, spoiled = begin(engine, "It is off."), begin(engine, "~" * 30)
+    assert computation.cost.expected == cost.expected
+    while not spoiled.ended:
+        engine.scheduler.step([spoiled])
+    assert isinstance(spoiled.failure, EngineError)
+    assert computation.cost.expected == cost.most
+    while not computation.ended:
+        engine.scheduler.advance()
+    assert computation.cost.spent == cost.most
 
 
 def test_what_the_options_get_without_a_state_counts_until_it_is_known(
@@ -103,9 +126,9 @@ def test_what_the_options_get_without_a_state_counts_until_it_is_known(
 ) -> None:
     engine = load_engine(tiny_gguf(), readout="text", context_tokens=2048)
     asked = [question("The lamp is on.")]
-    before = engine.prepare(asked, "schema-first").tokens
+    before = engine.prepare(asked, "schema-first").cost.most
     [result], _ = engine.score(asked, "schema-first")
-    after = engine.prepare(asked, "schema-first").tokens
+    after = engine.prepare(asked, "schema-first").cost.most
 
     # A byte a token: of "yes" and "no" all but the last ones are decoded, with the state and without.
     assert after == result.input_tokens + 3

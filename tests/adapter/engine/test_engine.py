@@ -150,7 +150,7 @@ def test_where_the_labels_run_out_the_options_words_answer(
     assert together[1].option_logits == by_text.option_logits
     assert together[1].prompt_version == f"chat-text-state-first-{PROMPT_REVISION}"
     computed = sum(result.input_tokens - result.cached_tokens for result in together)
-    assert engine.prepare([few, many, fitting], "state-first").tokens >= computed > shared.prefix_tokens
+    assert engine.prepare([few, many, fitting], "state-first").cost.most >= computed > shared.prefix_tokens
 
 
 def test_a_list_over_half_of_the_context_is_not_listed_whatever_the_state(letters: Engine) -> None:

@@ -19,7 +19,7 @@ from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result, ResultTiming, SharedTiming
 from semif_adapter.decoding.steps import Steps, forward
-from semif_adapter.engine.computation import Computation, RequestResult
+from semif_adapter.engine.computation import Computation, RequestResult, TokenCost
 from semif_adapter.engine.scheduler import Scheduler
 from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.app import create_app
@@ -70,6 +70,7 @@ class ScriptedEngine:
     info = INFO
     step_tokens = 2048
     moved_at = 0.0
+    slowest_step_seconds = 0.0
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class ScriptedEngine:
             go_on()
             self._tokenize(question)
         tokens = self._tokens(questions)
-        return Computation((), tokens, lambda _: self._steps(questions, layout, tokens))
+        return Computation((), TokenCost(tokens), lambda _: self._steps(questions, layout, tokens))
 
     def begin(self, computation: Computation) -> None:
         self.scheduler.add(computation)

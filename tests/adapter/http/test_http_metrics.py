@@ -57,6 +57,19 @@ def test_a_refusal_for_lack_of_time_is_counted_as_overload(
     assert told['semif_requests_total{status="5xx"}'] == 1
 
 
+def test_a_refusal_is_no_wait_of_no_seconds(
+    start_server: StartServer, scripted: Any, decision: Document
+) -> None:
+    """Nor a quick answer: the means of the seconds are those of requests that were in the queue."""
+    server = start_server(scripted(tokens=80_000))
+    for _ in range(2):
+        assert server.ask({"decision": decision}).status == 503
+    assert server.ask({}).status == 400
+    told = figures(server)
+    for summary in ("semif_queue_seconds", "semif_score_seconds", "semif_request_seconds"):
+        assert told[f"{summary}_count"] == 0
+
+
 @pytest.mark.parametrize(
     ("sent", "echoed"),
     [

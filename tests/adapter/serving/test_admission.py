@@ -4,7 +4,7 @@ import pytest
 
 from semif_adapter.contract.errors import OverloadedError, PromptTooLongError
 from semif_adapter.decoding.steps import Steps
-from semif_adapter.engine.computation import Computation, RequestResult
+from semif_adapter.engine.computation import Computation, RequestResult, TokenCost
 from semif_adapter.serving.admission import Admission, TokenRate
 from semif_adapter.serving.admitted_request import AdmittedRequest
 
@@ -25,7 +25,7 @@ def never(_: Computation) -> Steps[RequestResult]:
 def enter(admission: Admission, tokens: int, deadline: float = DEADLINE) -> AdmittedRequest:
     """Queue a request of `tokens` at 0 s; it is returned if it is not refused."""
     request = AdmittedRequest(deadline)
-    request.computation = Computation((), tokens, never)
+    request.computation = Computation((), TokenCost(tokens), never)
     admission.enter(request, 0.0)
     return request
 
@@ -33,7 +33,9 @@ def enter(admission: Admission, tokens: int, deadline: float = DEADLINE) -> Admi
 def tell(request: AdmittedRequest, *, tokens: int, left: int) -> None:
     """The engine has begun `request`."""
     assert request.computation is not None
-    request.computation.tokens, request.computation.left = tokens, left
+    cost = request.computation.cost
+    cost.find_cached(cost.most - tokens)
+    cost.compute(tokens - left)
     request.computation.started = True
 
 
