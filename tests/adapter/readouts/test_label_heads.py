@@ -109,7 +109,7 @@ CONTENT = JSON.filter(lambda value: isinstance(value, str | list | dict))
 
 
 @settings(max_examples=10)
-@given(state=CONTENT, instructions=CONTENT, level=CONTENT)
+@given(state=CONTENT.filter(lambda value: len(value) > 0), instructions=CONTENT, level=CONTENT)
 def test_any_json_gets_the_references_numbers(
     marked: Callable[[str], Path],
     reference: Callable[[Path], Ask],

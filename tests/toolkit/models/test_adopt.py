@@ -28,9 +28,9 @@ readout = "text"
 
 
 @pytest.fixture
-def gguf(small_gguf: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def gguf(sound_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model that the project's one preset pins at a hub, which nobody can reach here."""
-    file = small_gguf()
+    file = sound_gguf
     pin = pin_of(file)
     (tmp_path / "models").mkdir()
     text = PRESET.format(commit="a" * 40, bytes=pin.bytes, sha256=pin.sha256)
