@@ -89,7 +89,7 @@ def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:
 
 
 def adapter_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without the toolkit's own variable: the adapter refuses every SEMIF_* that it does not know."""
+    """`environ` without the toolkit's own variable: the adapter refuses SEMIF_* that it does not know."""
     return {name: value for name, value in environ.items() if name != PROJECT_VARIABLE}
 
 
