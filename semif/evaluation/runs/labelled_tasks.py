@@ -117,7 +117,7 @@ class LabelledTask:
         assert self.published is not None
         criteria, instructions = self.published.get("criteria"), self.published.get("instructions")
         if self.kind == "choice":
-            criteria = {option.id: criteria[option.id] for option in options}
+            criteria = {option.id: self.published["criteria"][option.id] for option in options}
         return {
             "type": self.kind,
             "instructions": self.question if instructions is None else instructions,
