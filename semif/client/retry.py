@@ -5,6 +5,8 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+from operator import index
 from typing import TypeVar
 
 from semif.client.errors import AnswerTimeoutError, DecisionError
@@ -33,11 +35,11 @@ class Retry:
     alone."""
 
     def __post_init__(self) -> None:
-        if self.max_attempts < 1:
-            raise SemifError(f"max_attempts = {self.max_attempts}: must be 1 or more")
+        checked_count("max_attempts", self.max_attempts)
         for name in ("base_seconds", "cap_seconds", "total_seconds"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise SemifError(f"{name} = {getattr(self, name)}: must be 0 or more, and finite")
+            seconds = getattr(self, name)
+            if not _is_number(seconds) or not 0 <= seconds < float("inf"):
+                raise SemifError(f"{name} = {seconds!r}: must be a number of 0 or more, and finite")
 
 
 @dataclass(frozen=True)
@@ -166,11 +168,30 @@ class Attempts:
         self._on_attempt(Attempt(self._number, seconds, status, code, retry_in_seconds))
 
 
+def checked_count(name: str, count: int) -> int:
+    """`count`, where it is a whole number of at least 1; raises SemifError that calls it `name`."""
+    try:
+        whole = 0 if isinstance(count, bool) else index(count)
+    except TypeError:
+        whole = 0
+    if whole < 1:
+        raise SemifError(f"{name} = {count!r}: must be a whole number of 1 or more")
+    return whole
+
+
+def _is_number(value: object) -> bool:
+    """Whether `value` can be compared with a clock: settings are often texts from the environment."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def checked_timeout(seconds: float | None) -> float | None:
     """`seconds`, where a call may be limited to them; None for no limit. Raises SemifError."""
-    if seconds is not None and not 0 < seconds < float("inf"):
+    if seconds is None:
+        return None
+    if not _is_number(seconds) or not 0 < seconds < float("inf"):
         raise SemifError(
-            f"timeout = {seconds}: must be more than 0 seconds, and finite; leave it out for none"
+            f"timeout = {seconds!r}: must be a number of more than 0 seconds, and finite; "
+            "leave it out for none"
         )
     return seconds
 

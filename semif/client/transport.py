@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from semif.client.retry import checked_count
 from semif.client.sending.transport import Transport
 from semif.client.url_transport import UrlTransport
 from semif.errors import SemifError
@@ -32,8 +33,7 @@ def open_transport(
     """
     if (endpoint is None) == (url is None):
         raise SemifError("give the name of an endpoint, or url= of an adapter, and not both")
-    if connections < 1:
-        raise SemifError(f"connections = {connections}: must be 1 or more")
+    checked_count("connections", connections)
     aws = {"region": region, "profile": profile, "session": session, "sagemaker_runtime": sagemaker_runtime}
     set_for_aws = [name for name, value in aws.items() if value is not None]
     if url is not None:

@@ -12,8 +12,10 @@ from semif.models.llama_cpp_wheel import LIBRARY_PACKAGE, installed_library
 from semif.models.presets import Preset, load_preset, preset_names
 from semif.models.sources.fetch import fetch
 from semif.progress import Progress
+from semif.project.root import PROJECT_VARIABLE
 from semif_adapter.archive.manifest import MANIFEST_FILE
-from semif_adapter.contract.settings import PREFIX, Settings
+from semif_adapter.contract.errors import StartupError
+from semif_adapter.contract.settings import Settings
 
 
 def library_folder() -> Path:
@@ -29,10 +31,15 @@ def adapter_environment(
     """The environment for `python -m semif_adapter serve` on `what`, a preset's name or a GGUF's path.
 
     A preset's GGUF is fetched and verified first. `calibration` takes the place of the preset's. The caller's
-    own SEMIF_* settings stay in force. Raises SemifError for what is neither, and for an address that cannot
-    be listened on.
+    own SEMIF_* settings stay in force. Raises SemifError for what is neither, for a setting that the adapter
+    would refuse, and for an address that cannot be listened on.
     """
     _check_free(host, port)
+    callers = adapter_variables(os.environ)
+    try:
+        Settings.from_env(callers)
+    except StartupError as error:
+        raise SemifError(str(error)) from None
     if calibration is not None and not calibration.is_file():
         raise SemifError(f"{calibration} is not a file")
     if named_gguf(what):
@@ -48,7 +55,7 @@ def adapter_environment(
     fixed = {"host": host, "port": port, "library_dir": library_folder(), "calibration": calibration}
     settings = Settings.model_validate({**fixed, **model})
     # Nobody collects CloudWatch's lines from a terminal.
-    return {"SEMIF_METRICS": "off", **adapter_variables(os.environ), **settings.to_env()}
+    return {"SEMIF_METRICS": "off", **callers, **settings.to_env()}
 
 
 def _check_model(path: Path) -> None:
@@ -82,9 +89,8 @@ def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:
 
 
 def adapter_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without the toolkit's own SEMIF_* variables, which the adapter would refuse as unknown."""
-    settings = {PREFIX + name.upper() for name in Settings.model_fields}
-    return {name: value for name, value in environ.items() if not name.startswith(PREFIX) or name in settings}
+    """`environ` without the toolkit's own variable: the adapter refuses SEMIF_* that it does not know."""
+    return {name: value for name, value in environ.items() if name != PROJECT_VARIABLE}
 
 
 def is_own_name(host: str) -> bool:

@@ -32,18 +32,21 @@ def fake_async_client(answers: Answers, *, retry: Retry = _ONCE, **settings: Any
     return client
 
 
-def recording_client(client: DecisionClient, path: Path) -> DecisionClient:
-    """`client`, which from now on adds each request and its reply to `path`: your states are in that file."""
-    client._transport = RecordingTransport(client._transport, path)
+def recording_client(client: DecisionClient, path: str | Path) -> DecisionClient:
+    """`client`, which from now on adds each request and its reply to `path`: your states are in that file.
+
+    Raises SemifError where `path` cannot be written.
+    """
+    client._transport = RecordingTransport(client._transport, Path(path))
     return client
 
 
-def replaying_client(path: Path) -> DecisionClient:
+def replaying_client(path: str | Path) -> DecisionClient:
     """A client that answers what `path` has a reply to, and nothing else.
 
     What is not there raises RequestRefusedError with the code `not_recorded`. Raises SemifError for a file
     that is no recording.
     """
     client = DecisionClient(url=_NOWHERE, retry=_ONCE)
-    client._transport = AnsweringTransport(read_recording(path))
+    client._transport = AnsweringTransport(read_recording(Path(path)))
     return client

@@ -33,13 +33,17 @@ class AnsweringTransport(Transport):
 
 
 class RecordingTransport(Transport):
-    """Sends as another transport does, and adds each request with its reply to a file, a line for each."""
+    """Sends as another transport does, and adds each request with its reply to a file, a line for each.
+
+    Raises SemifError for a file that cannot be written, before anything is asked.
+    """
 
     def __init__(self, real: Transport, path: Path) -> None:
         super().__init__(real.sender, connections=real.connections, attempt_seconds=real.attempt_seconds)
         self._real = real
         self._path = path
         self._lock = threading.Lock()
+        self._add("")
 
     @property
     def asked(self) -> str:
@@ -50,9 +54,16 @@ class RecordingTransport(Transport):
         """As the other one; failures are not recorded."""
         reply = await self._real.exchange(body)
         line = json.dumps({"request": json.loads(body), "reply": json.loads(reply)})
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        self._add(line + "\n")
         return reply
+
+    def _add(self, text: str) -> None:
+        try:
+            with self._lock, self._path.open("a", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise SemifError(f"{self._path} cannot be written: {reason}") from None
 
 
 def read_recording(path: Path) -> Callable[[bytes], bytes]:

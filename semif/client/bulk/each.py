@@ -12,7 +12,7 @@ from semif.client.errors import ClosedClientError, DecisionError, OverloadedErro
 from semif.client.questions import Question
 from semif.client.request import DECISION_ID, OrderDebiasing, Request, one_decision
 from semif.client.results import Choice_co, DecisionResult
-from semif.client.retry import Attempt, Attempts, Clock, Retry
+from semif.client.retry import Attempt, Attempts, Clock, Retry, checked_count
 from semif.client.sending.transport import Transport
 from semif.client.values.states import State
 from semif.errors import SemifError
@@ -55,7 +55,7 @@ class Bulk(Generic[Choice_co]):
     ) -> None:
         """Raises SemifError for more at once than the transport has places."""
         concurrency = transport.connections if concurrency is None else concurrency
-        if not 1 <= concurrency <= transport.connections:
+        if checked_count("concurrency", concurrency) > transport.connections:
             raise SemifError(
                 f"concurrency = {concurrency}: must be 1 to {transport.connections}, the connections= of "
                 "this client; make one with more"

@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -27,6 +28,7 @@ class IoLoop:
         self._last = last
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Future[None]
 
     def submit(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> "Future[Result]":
         """The outcome of `work`, which runs on the loop. Cancelling it cancels the work."""
@@ -51,22 +53,27 @@ class IoLoop:
         """End when all that was submitted has, and wait for nothing."""
         with self._lock:
             if self._loop is not None and not self._loop.is_closed():
-                asyncio.run_coroutine_threadsafe(_stop_when_done(), self._loop)
+                asyncio.run_coroutine_threadsafe(_stop_when_done(self._ended), self._loop)
 
     def _begin(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop()
         loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="semif-client"))
+        self._ended = ended = loop.create_future()
         # A daemon: a process may end while a request that nobody waits for hangs.
-        threading.Thread(target=_serve, args=(loop, self._last), name="semif-client-io", daemon=True).start()
+        threading.Thread(
+            target=_serve, args=(loop, ended, self._last), name="semif-client-io", daemon=True
+        ).start()
         # Not at the end of the process: a thread that waits would be told of a cancelled request.
-        weakref.finalize(self, _stop, loop, os.getpid()).atexit = False
+        weakref.finalize(self, _stop, loop, ended, os.getpid()).atexit = False
         return loop
 
 
-def _serve(loop: asyncio.AbstractEventLoop, last: Callable[[], Awaitable[None]]) -> None:
+def _serve(
+    loop: asyncio.AbstractEventLoop, ended: "asyncio.Future[None]", last: Callable[[], Awaitable[None]]
+) -> None:
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        loop.run_until_complete(ended)
     finally:
         loop.run_until_complete(_finish(last))
         loop.close()
@@ -81,13 +88,20 @@ async def _finish(last: Callable[[], Awaitable[None]]) -> None:
     await asyncio.get_running_loop().shutdown_asyncgens()
 
 
-async def _stop_when_done() -> None:
+async def _stop_when_done(ended: "asyncio.Future[None]") -> None:
     while rest := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.wait(rest)
-    asyncio.get_running_loop().stop()
+    _end_once(ended)
 
 
-def _stop(loop: asyncio.AbstractEventLoop, process: int) -> None:
+def _stop(loop: asyncio.AbstractEventLoop, ended: "asyncio.Future[None]", process: int) -> None:
     """Not after a fork: the loop is the parent's."""
-    if os.getpid() == process and not loop.is_closed():
-        loop.call_soon_threadsafe(loop.stop)
+    if os.getpid() == process:
+        with suppress(RuntimeError):  # it has ended, and is closed
+            loop.call_soon_threadsafe(_end_once, ended)
+
+
+def _end_once(ended: "asyncio.Future[None]") -> None:
+    """A client that was closed is let go too, maybe while its loop ends: `loop.stop` would cut that off."""
+    if not ended.done():
+        ended.set_result(None)

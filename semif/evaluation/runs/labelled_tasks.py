@@ -13,7 +13,7 @@ Messages name line and place, never what stands there.
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 from unicodedata import normalize
@@ -76,6 +76,8 @@ class LabelledTask:
     question: str
     options: tuple[Option, ...]
     expected: str
+    published: dict[str, Any] | None = None
+    """The question as the row has it, where that is one of System One: a description may be an object."""
 
     def decision(self, options: Sequence[Option] | None = None) -> dict[str, Any]:
         """The wire's `decision`, with its options in the order of `options` if that is given."""
@@ -93,7 +95,13 @@ class LabelledTask:
         return {"id": option.id} | ({"description": description} if description else {})
 
     def system_one(self, options: Sequence[Option] | None = None) -> dict[str, Any]:
-        """The question in System One's form; `options` reorders a choice, the others have one order only."""
+        """The question in System One's form; `options` reorders a choice, the others have one order only.
+
+        A row that is one already is asked as it was published: a model with a prompt of its own may see the
+        difference.
+        """
+        if self.published is not None:
+            return self._as_published(options or self.options)
         texts = {option.id: option.description for option in options or self.options}
         match self.kind:
             case "noul":
@@ -104,6 +112,17 @@ class LabelledTask:
             case _:
                 criteria = texts
         return {"type": self.kind or "choice", "instructions": self.question, "criteria": criteria}
+
+    def _as_published(self, options: Sequence[Option]) -> dict[str, Any]:
+        assert self.published is not None
+        criteria, instructions = self.published.get("criteria"), self.published.get("instructions")
+        if self.kind == "choice":
+            criteria = {option.id: self.published["criteria"][option.id] for option in options}
+        return {
+            "type": self.kind,
+            "instructions": self.question if instructions is None else instructions,
+            "criteria": criteria,
+        }
 
 
 @dataclass(frozen=True)
@@ -199,7 +218,7 @@ def _published(row: dict[str, Any]) -> LabelledTask:
         expected = _SIDES.get(expected, expected)
     elif isinstance(question, ScoreQuestion) and type(expected) is int:
         expected = str(expected)
-    return _task(row, question.type, decision, expected)
+    return replace(_task(row, question.type, decision, expected), published=row["question"])
 
 
 def _descriptions(question: AnyQuestion) -> dict[str, str]:

@@ -155,8 +155,6 @@ def _round() -> Any:
 
 STATES: dict[str, tuple[Any, str]] = {
     "empty": ("", "decision.state must be a non-empty string"),
-    "an empty object": ({}, "decision.state must be a non-empty string, object or array, got an empty one"),
-    "an empty array": ([], "decision.state must be a non-empty string, object or array, got an empty one"),
     "none": (None, "decision.state must be a non-empty string, object or array, got null"),
     "number": (7, "decision.state must be a non-empty string, object or array"),
     "not a number": ({"mauve": math.nan}, "is not a finite number"),

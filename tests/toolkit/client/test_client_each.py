@@ -143,8 +143,11 @@ def test_a_server_with_no_room_for_anybody_is_given_up(stand_in: StandIn) -> Non
 
 def test_what_makes_no_sense_is_refused(stand_in: StandIn) -> None:
     client = DecisionClient(url=stand_in.url, connections=4)
-    for number in (0, 5):
-        with pytest.raises(SemifError, match=f"concurrency = {number}: must be 1 to 4, the connections="):
+    for number, message in (
+        (0, "must be a whole number of 1 or more"),
+        (5, "must be 1 to 4, the connections="),
+    ):
+        with pytest.raises(SemifError, match=f"concurrency = {number}: {message}"):
             client.decide_each(states(1), concurrency=number)
     with pytest.raises(SemifError, match="timeout = 0"):
         client.decide_each(states(1), timeout=0)

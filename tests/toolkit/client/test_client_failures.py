@@ -292,7 +292,11 @@ def test_a_client_of_botocores_that_repeats_or_hurries_is_refused(runtime: "Sage
         ({"url": "http://127.0.0.1", "region": "eu-west-1", "profile": "p"}, "region and profile is of AWS"),
         ({"endpoint": "a", "api_key": "k"}, "api_key is for url="),
         ({"endpoint": "a", "profile": "no-such-profile"}, "there is no AWS profile no-such-profile"),
-        ({"url": "http://127.0.0.1", "connections": 0}, "connections = 0: must be 1 or more"),
+        (
+            {"url": "http://127.0.0.1", "connections": 0},
+            "connections = 0: must be a whole number of 1 or more",
+        ),
+        ({"url": "http://127.0.0.1", "connections": "8"}, "connections = '8': must be a whole number"),
         ({"url": "ftp://127.0.0.1"}, "cannot be asked"),
     ],
 )

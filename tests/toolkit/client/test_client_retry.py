@@ -69,10 +69,12 @@ def test_many_attempts_do_not_overflow() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"max_attempts": 0}, "max_attempts = 0: must be 1 or more"),
-        ({"total_seconds": -1}, "total_seconds = -1: must be 0 or more, and finite"),
-        ({"cap_seconds": float("nan")}, "cap_seconds = nan: must be 0 or more"),
-        ({"base_seconds": float("inf")}, "base_seconds = inf: must be 0 or more"),
+        ({"max_attempts": 0}, "max_attempts = 0: must be a whole number of 1 or more"),
+        ({"total_seconds": -1}, "total_seconds = -1: must be a number of 0 or more, and finite"),
+        ({"total_seconds": "9"}, "total_seconds = '9': must be a number"),
+        ({"max_attempts": "9"}, "max_attempts = '9': must be a whole number"),
+        ({"cap_seconds": float("nan")}, "cap_seconds = nan: must be a number of 0 or more"),
+        ({"base_seconds": float("inf")}, "base_seconds = inf: must be a number of 0 or more"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(values: dict[str, float], message: str) -> None:

@@ -1,13 +1,17 @@
 """How long a call may take: one limit over all attempts, which cuts the running one, and what that frees."""
 
 import asyncio
+import gc
 import subprocess
 import sys
+import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +19,7 @@ from semif import AsyncDecisionClient, DecisionClient, Question, Retry
 from semif.aws.clients import Aws
 from semif.client.errors import AnswerTimeoutError, DecisionError, OverloadedError
 from semif.client.retry import Attempt, until_answered
+from semif.client.sending.io_loop import IoLoop
 from semif.errors import SemifError
 from tests.support.machine.fake_clock import FakeClock
 from tests.support.servers.hanging import Hanging, Manner, hanging
@@ -73,10 +78,10 @@ def test_a_client_has_a_limit_for_all_its_calls_and_a_call_may_have_another(stan
             pytest.raises(AnswerTimeoutError),
         ):
             client.decide("s", "q", OPTIONS, timeout=calls)
-    stand_in.script = [Reply(503, adapter_error("overloaded", retry_after_seconds=2))]
-    clock = FakeClock()
+    stand_in.script = [Reply(503, adapter_error("overloaded", retry_after_seconds=LONGEST))]
+    clock, retry = FakeClock(), Retry(total_seconds=10 * LONGEST)
     with (
-        DecisionClient(url=stand_in.url, timeout=2, clock=clock) as client,
+        DecisionClient(url=stand_in.url, timeout=LONGEST, clock=clock, retry=retry) as client,
         pytest.raises(OverloadedError) as caught,  # the next attempt would begin too late
     ):
         client.decide("s", "q", OPTIONS)
@@ -98,9 +103,9 @@ def test_attempts_share_one_limit() -> None:
     assert caught.value.attempts == 3
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
-def test_a_limit_that_makes_no_sense_is_refused(stand_in: StandIn, seconds: float) -> None:
-    message = r"timeout = .*: must be more than 0 seconds, and finite"
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "25", True, Decimal(25)])
+def test_a_limit_that_makes_no_sense_is_refused(stand_in: StandIn, seconds: Any) -> None:
+    message = r"timeout = .*: must be a number of more than 0 seconds, and finite"
     with DecisionClient(url=stand_in.url) as client, pytest.raises(SemifError, match=message):
         client.decide("s", "q", OPTIONS, timeout=seconds)
     with pytest.raises(SemifError, match="timeout = "):
@@ -173,6 +178,33 @@ def test_one_client_serves_one_event_loop_after_another(stand_in: StandIn, adapt
         assert asyncio.run(client.decide(f"s{number}", "q", OPTIONS)).choice in OPTIONS
     asyncio.run(client.close())
     assert stand_in.connections == 1
+
+
+def test_a_loop_that_is_let_go_while_it_ends_closes_what_it_has() -> None:
+    """A closed client is often forgotten at once: its connections are closed all the same, without a word."""
+    closing, may_close, closed = Event(), Event(), Event()
+
+    async def last() -> None:
+        closing.set()
+        while not may_close.is_set():
+            await asyncio.sleep(0)
+        closed.set()
+
+    async def work() -> int:
+        return threading.get_ident()
+
+    loop = IoLoop(last)
+    ident = loop.run(work)
+    thread = next(one for one in threading.enumerate() if one.ident == ident)
+    loop.end()
+    assert closing.wait(LONGEST)
+    let_go = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert let_go() is None
+    may_close.set()
+    thread.join(LONGEST)
+    assert closed.is_set()
 
 
 LEAVING = """

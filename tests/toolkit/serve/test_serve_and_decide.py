@@ -181,6 +181,24 @@ def test_a_taken_port_and_a_missing_model_are_told_before_anything_is_loaded(tmp
     assert "absent.gguf is not a file" in absent.stderr
 
 
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        ("SEMIF_LAYUOT", "SEMIF_LAYUOT is not a setting"),
+        ("SEMIF_N_GPU_LAYERS", "is called SEMIF_GPU_LAYERS here"),
+        ("SEMIF_THREADS", "SEMIF_THREADS=many is not allowed"),
+    ],
+)
+def test_a_setting_that_is_none_is_told_before_anything_is_fetched(
+    monkeypatch: pytest.MonkeyPatch, variable: str, message: str
+) -> None:
+    monkeypatch.setenv(variable, "many")
+    result = CliRunner().invoke(main, ["serve", "qwen3.5-0.8b", "--port", str(free_port())])
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("name", ["m-00001-of-00002.gguf", "m-00001-of-00001.gguf", "M.GGUF"])
 def test_links_of_a_hubs_cache_are_served_by_their_own_names(
     small_gguf: Callable[..., Path], tmp_path: Path, name: str

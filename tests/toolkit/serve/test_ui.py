@@ -293,7 +293,9 @@ LONG = {
         "id": "long",
         "state": "The lamp is on.",
         "question": "Which lamp is it?",
-        "options": [{"id": f"lamp-{number}", "description": "in the hall " * 15} for number in range(16)],
+        "options": [
+            {"id": f"lamp-{number}", "description": f"in hall {number} " * 15} for number in range(16)
+        ],
     },
     "parameters": {"order_debiasing": "rotate"},
 }

@@ -94,6 +94,23 @@ def test_what_was_recorded_is_answered_without_a_server(stand_in: StandIn, tmp_p
         replaying_client(path)
 
 
+def test_a_recording_is_named_by_a_text_too_and_refused_before_anything_is_asked(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    raw = answer({"billing": 0.75, "shipping": 0.25}, mass=1.0, name="decision").raw
+    stand_in.script = [Reply(200, DecisionResponse(result=raw).model_dump_json().encode())]
+    path = str(tmp_path / "recording.jsonl")
+    with recording_client(DecisionClient(url=stand_in.url), path) as client:
+        recorded = client.decide("s", "q", Team)
+    with replaying_client(path) as client:
+        assert client.decide("s", "q", Team) == recorded
+    with (
+        DecisionClient(url=stand_in.url) as client,
+        pytest.raises(SemifError, match="cannot be written: no such"),
+    ):
+        recording_client(client, tmp_path / "no folder" / "recording.jsonl")
+
+
 def test_no_request_leaves_where_they_are_forbidden(stand_in: StandIn, semif_no_requests: None) -> None:
     with DecisionClient(url=stand_in.url) as client, pytest.raises(SemifError, match="forbids requests here"):
         client.decide("s", "q", Team)
