@@ -91,8 +91,12 @@ def thresholds(
     [(goal, value)] = wanted
     search = find_threshold.find_threshold(runs, goal, value, family=family, calibration=calibration)
     report_left_out(search.judged.left_out)
-    if output is not None:
-        threshold_policy.write_threshold_policy(search, output)
+    if output is not None and not threshold_policy.write_threshold_policy(search, output):
+        click.echo(
+            f"semif: {output} does not say what it was made for, and judges the answers of any model: the "
+            "run tells no hashes of model and question; ask an adapter or an endpoint in the decision form",
+            err=True,
+        )
     if as_json:
         print_json(
             {

@@ -121,6 +121,9 @@ class Record(WireModel):
     option_ids: Annotated[tuple[str, ...], Field(min_length=1)]
     """In the order asked, as are `probabilities` and `option_logits`."""
     expected: str
+    question_sha256: Sha256 | None = None
+    """Of the question's text, as `wording_of` has it; None in runs of earlier versions, as is the next."""
+    options_sha256: Sha256 | None = None
     status: Status
     choice: str | None = None
     probabilities: tuple[_Fraction, ...] | None = None
