@@ -127,7 +127,7 @@ def _judged(run: EvaluationRun, record: Record, calibration: LoadedCalibration |
     return JudgedAnswer(
         probability=max(probabilities),
         right=record.choice == record.expected,
-        group=f"{task_files(run)} {record.group or record.task}",
+        group=f"{task_files(run)} {record.cluster}",
     )
 
 

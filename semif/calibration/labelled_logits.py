@@ -70,7 +70,7 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
             raise SemifError(f"{run.path} and {earlier} answer the same tasks with one prompt; give one")
         labelled.prompts.setdefault(result.prompt_version, []).append(
             LabelledLogits(
-                group=f"{tasks} {record.group or record.task}",
+                group=f"{tasks} {record.cluster}",
                 kind=record.kind,
                 logits=logits,
                 expected=record.option_ids.index(record.expected),
