@@ -245,6 +245,18 @@ def test_the_cost_is_told_with_its_interval(tmp_path: Path) -> None:
     assert told["cost"]["value"] == pytest.approx((handed_over + 3 * point["errors"]) / 80)
 
 
+def test_the_table_fits_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    answers = list(drawn(80, 1.0))
+    for size in (1, 4):
+        grouped = [one.model_copy(update={"group": f"g{n // size}"}) for n, one in enumerate(answers)]
+        told = thresholds(write_run(tmp_path / "run.jsonl", grouped), "--coverage", 0.5).stdout.splitlines()
+        assert told[0] == f"of 80 answers{' in 20 groups' if size > 1 else ''}, with 95 % intervals:"
+        rows = told[2:-1]
+        assert len({len(line) for line in rows}) == 1
+        assert max(map(len, told)) <= 80
+        assert rows[0].split()[:3] == ["0.00", "80", "100.0%"]
+
+
 @pytest.mark.parametrize("goals", [(), ("--coverage", 0.5, "--precision", 0.9)])
 def test_one_goal_is_needed(run: Path, goals: tuple[Any, ...]) -> None:
     done = thresholds(run, *goals)
