@@ -221,7 +221,8 @@ def _settle(
         vetoed=tuple(vetoed),
         answers=tuple(answers),
         reason=proposal.reason,
-        mismatch_accepted=case.accept_mismatch,
+        mismatch_accepted=case.accept_mismatch
+        and (bool(case.wording) or any(isinstance(a, EndpointAnswer) and a.mismatches for a in answers)),
         wording_mismatches=case.wording,
     )
 

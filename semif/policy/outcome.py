@@ -98,7 +98,7 @@ class Outcome(WireModel):
     reason: str
     """One line for people."""
     mismatch_accepted: bool = False
-    """Whether the program took answers, or words, that the policy was not made for."""
+    """Whether words or answers did not fit the policy, and the program had said to take them all the same."""
     wording_mismatches: tuple[Mismatch, ...] = ()
     """Accepted: in what the question or its options are not those that the policy was made for."""
 

@@ -41,6 +41,9 @@ def made_for(**changes: Any) -> Policy:
 def test_an_answer_of_what_it_was_made_for_passes() -> None:
     outcome = made_for().judge({}, answer(SURE), asked=ASKED)
     assert (outcome.option, outcome.mismatch_accepted) == ("approve", False)
+    assert made_for().judge({}, answer(SURE), asked=ASKED, accept_mismatch=True) == outcome, (
+        "nothing to accept"
+    )
 
 
 @pytest.mark.parametrize(
