@@ -22,6 +22,10 @@ from semif.evaluation.runs.run_file import Asking, EvaluationRun, RunHeader, rea
 
 SHARE_ALIKE = 0.05
 """Of a run's tasks, from which on it is told that they look like variants: a few alike change no interval."""
+_COUNTED = (
+    "Options in the order as written. A task without a valid answer counts as not right. Guessing takes each "
+    "option equally often."
+)
 TARGETS = {
     "endpoint": "SageMaker endpoint",
     "adapter": "adapter",
@@ -104,6 +108,7 @@ def facts(header: RunHeader) -> dict[str, str]:
 
 def _answers_table(header: RunHeader, summary: Summary) -> ReportTable:
     """Valid and right answers, and what guessing would get."""
+    variants = variants_note(header)
     rows = [
         ("valid answers", *_share_cells(summary.answered)),
         ("right, of all tasks", *_share_cells(summary.right)),
@@ -116,9 +121,7 @@ def _answers_table(header: RunHeader, summary: Summary) -> ReportTable:
         "Answers",
         ("", "tasks", "share", "95% interval"),
         tuple(rows),
-        note="Options in the order as written. A task without a valid answer counts as not right. "
-        f"Guessing takes each option equally often. {intervals_note(summary.right)} "
-        + (variants_note(header) or ""),
+        note=f"{_COUNTED} {intervals_note(summary.right)}{f' {variants}' if variants else ''}",
     )
 
 

@@ -25,9 +25,9 @@ different groups is above 0.41."""
 def looking_alike(tasks: Sequence[LabelledTask]) -> int:
     """How many of the first MOST_COMPARED tasks have a variant among them that is not of the same group."""
     compared = tasks[:MOST_COMPARED]
-    if len(compared) < 2:
-        return 0
     texts = [_text(task)[:MOST_CHARACTERS] for task in compared]
+    if len(compared) < 2 or not any(map(str.strip, texts)):
+        return 0
     grams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5)).fit_transform(texts)
     near = (
         NearestNeighbors(radius=1 - ALIKE, metric="cosine").fit(grams).radius_neighbors(return_distance=False)

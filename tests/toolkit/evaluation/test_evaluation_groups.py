@@ -74,6 +74,8 @@ def test_variants_without_a_group_are_told(tmp_path: Path) -> None:
     apart = looking_alike([replace(task, group=None) for task in tasks])
     assert 40 <= apart <= sum(task.group is not None for task in tasks)
     assert looking_alike(tasks[:1]) == 0
+    for state in ("", " \n", ".", "\x00"):
+        assert looking_alike([replace(task, group=None, state=state) for task in tasks[:3]]) in (0, 3), state
 
 
 def test_a_report_and_a_comparison_tell_of_variants(tmp_path: Path) -> None:
