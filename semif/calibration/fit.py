@@ -95,14 +95,15 @@ def fit_prompt(prompt_version: str, answers: Answers) -> PromptFit:
                 f"{loss:.4f} by the shared one"
             )
     plain = [softmax(answer.logits) for answer in answers]
+    groups = [answer.group for answer in answers]
     return PromptFit(
         calibration=PromptCalibration(
             **everything.fitted.model_dump(), prompt_version=prompt_version, kinds=kinds
         ),
         accuracy=float(np.mean(_right(answers, plain))),
         gain=_gain(answers, plain, everything.out_of_fold),
-        before=reliability(_confidence(plain), _right(answers, plain)),
-        after=reliability(_confidence(everything.out_of_fold), _right(answers, plain)),
+        before=reliability(_confidence(plain), _right(answers, plain), groups=groups),
+        after=reliability(_confidence(everything.out_of_fold), _right(answers, plain), groups=groups),
         shared_kinds=shared,
     )
 

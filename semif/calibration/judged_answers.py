@@ -4,10 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semif.calibration.labelled_logits import adapter_result, option_logits, read_asked, task_files
+from semif.calibration.labelled_logits import (
+    adapter_result,
+    option_logits,
+    read_asked,
+    task_files,
+    told_result,
+)
 from semif.calibration.thresholds import JudgedAnswer
+from semif.client.values.wording import Wording
 from semif.errors import SemifError, shown
 from semif.evaluation.runs.run_file import EvaluationRun, Record
+from semif.policy import Answerer
 from semif_adapter.archive.calibration import LoadedCalibration
 from semif_adapter.contract.probabilities import softmax
 
@@ -20,6 +28,10 @@ class JudgedAnswers:
     option_sets: frozenset[frozenset[str]]
     families: tuple[str, ...]
     """Of all tasks that were asked, sorted."""
+    wordings: frozenset[Wording | None]
+    """Of the questions answered; None for one whose run does not tell it."""
+    answerers: frozenset[Answerer | None]
+    """Who answered; None for an answer that tells no model by its hash."""
     left_out: int
     """Tasks that got no answer."""
 
@@ -48,6 +60,8 @@ def read_judged(
         answers=tuple(_judged(run, record, calibration) for run, record in answered),
         option_sets=frozenset(frozenset(record.option_ids) for _, record in answered),
         families=families,
+        wordings=frozenset(_wording(record) for _, record in answered),
+        answerers=frozenset(_answerer(record, calibration) for _, record in answered),
         left_out=len(asked) - len(answered),
     )
 
@@ -82,6 +96,25 @@ def _model(run: EvaluationRun) -> str | None:
     return pins.model.sha256 if pins.model else pins.model_name
 
 
+def _wording(record: Record) -> Wording | None:
+    if record.question_sha256 is None or record.options_sha256 is None:
+        return None
+    return Wording(record.question_sha256, record.options_sha256)
+
+
+def _answerer(record: Record, calibration: LoadedCalibration | None) -> Answerer | None:
+    """Who answered, with the calibration that the thresholds will be applied after."""
+    result = told_result(record)
+    if result is None:
+        return None
+    applied = result.calibration.sha256 if result.calibration else None
+    return Answerer(
+        model_sha256=result.model.sha256,
+        calibration_sha256=calibration.sha256 if calibration else applied,
+        prompt_version=result.prompt_version,
+    )
+
+
 def _judged(run: EvaluationRun, record: Record, calibration: LoadedCalibration | None) -> JudgedAnswer:
     probabilities = record.probabilities
     if calibration is not None:
@@ -94,7 +127,7 @@ def _judged(run: EvaluationRun, record: Record, calibration: LoadedCalibration |
     return JudgedAnswer(
         probability=max(probabilities),
         right=record.choice == record.expected,
-        group=f"{task_files(run)} {record.group or record.task}",
+        group=f"{task_files(run)} {record.cluster}",
     )
 
 

@@ -70,7 +70,7 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
             raise SemifError(f"{run.path} and {earlier} answer the same tasks with one prompt; give one")
         labelled.prompts.setdefault(result.prompt_version, []).append(
             LabelledLogits(
-                group=f"{tasks} {record.group or record.task}",
+                group=f"{tasks} {record.cluster}",
                 kind=record.kind,
                 logits=logits,
                 expected=record.option_ids.index(record.expected),
@@ -92,10 +92,17 @@ def task_files(run: EvaluationRun) -> str:
 
 def adapter_result(run: EvaluationRun, record: Record) -> Result:
     """The adapter's own reply, which tells the model, the prompt and the readout."""
+    if (result := told_result(record)) is None:
+        raise _without_logits(run)
+    return result
+
+
+def told_result(record: Record) -> Result | None:
+    """The adapter's own reply; None where another server, or nobody, answered."""
     try:
         return DecisionResponse.model_validate_json(json.dumps(record.raw)).result
     except ValidationError:
-        raise _without_logits(run) from None
+        return None
 
 
 def option_logits(run: EvaluationRun, record: Record) -> Floats:

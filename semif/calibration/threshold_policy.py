@@ -6,14 +6,16 @@ from pydantic import ValidationError
 
 from semif.calibration.find_threshold import ThresholdSearch
 from semif.errors import ProblemsError, SemifError, problems_of
-from semif.policy import Policy, write_policy
+from semif.policy import MadeFor, Policy, write_policy
 
 
-def write_threshold_policy(search: ThresholdSearch, path: Path) -> None:
+def write_threshold_policy(search: ThresholdSearch, path: Path) -> bool:
     """Write a policy that accepts each option from the threshold on.
 
-    Raises SemifError where the answers were chosen from different sets of options, for which no one policy
-    holds, where a policy cannot hold them, and where the file is there already or cannot be written.
+    Returns whether it says what it was made for: runs of other servers, or of earlier versions, do not.
+    Raises SemifError where the answers were chosen from different sets of options, or answer several
+    questions, for which no one policy holds, where a policy cannot hold them, and where the file is there
+    already or cannot be written.
     """
     if path.exists():
         raise SemifError(f"{path} is there already, and may hold rules; give another -o")
@@ -24,6 +26,7 @@ def write_threshold_policy(search: ThresholdSearch, path: Path) -> None:
             f"one with --family ({', '.join(families) or 'the tasks name no family'})"
         )
     [options] = option_sets
+    made_for = _made_for(search)
     coverage, precision = search.point.coverage, search.point.precision
     right = f", {precision.part} of these right" if precision else ""
     try:
@@ -32,7 +35,29 @@ def write_threshold_policy(search: ThresholdSearch, path: Path) -> None:
             description=f"Threshold for {search.goal} {search.value:g}: "
             f"{coverage.part} of {coverage.whole} answers accepted{right}.",
             thresholds=dict.fromkeys(sorted(options), search.point.threshold),
+            made_for=made_for,
         )
     except ValidationError as error:  # an option called person, say
         raise ProblemsError(path, problems_of(error)) from None
     write_policy(policy, path)
+    return made_for is not None
+
+
+def _made_for(search: ThresholdSearch) -> MadeFor | None:
+    """What the answers were; None where one of them does not tell."""
+    judged = search.judged
+    wordings = [wording for wording in judged.wordings if wording is not None]
+    answerers = [answerer for answerer in judged.answerers if answerer is not None]
+    if len(wordings) > 1:
+        raise SemifError(
+            f"the tasks ask {len(wordings)} questions (another text, or other descriptions of the options), "
+            "a policy is made for one; take one with --family "
+            f"({', '.join(judged.families) or 'the tasks name no family'})"
+        )
+    if None in judged.wordings or None in judged.answerers:
+        return None
+    return MadeFor(
+        question_sha256=wordings[0].question_sha256,
+        options_sha256=wordings[0].options_sha256,
+        answerers=tuple(sorted(answerers, key=lambda answerer: answerer.model_dump_json())),
+    )

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from semif.calibration.grouped_mean import Mean, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.report.measures import CONFIDENCE_LEVEL, Share, share
+from semif.evaluation.report.measures import CONFIDENCE_LEVEL, Share, share_of
 
 STEPS = 100
 """Thresholds are multiples of 1/STEPS: a finer one would say more than the answers can."""
@@ -59,16 +59,19 @@ def operating_points(answers: Sequence[JudgedAnswer]) -> tuple[OperatingPoint, .
         raise SemifError("there is no answered task to find a threshold on")
     probabilities = np.array([answer.probability for answer in answers])
     right = np.array([answer.right for answer in answers])
+    groups = np.array([answer.group for answer in answers])
     points = []
     for step in range(STEPS + 1):
         threshold = step / STEPS
         accepted = probabilities >= threshold
-        count = int(accepted.sum())
+        of_accepted = (
+            share_of(right[accepted].tolist(), groups[accepted].tolist()) if accepted.any() else None
+        )
         points.append(
             OperatingPoint(
                 threshold=threshold,
-                coverage=share(count, len(answers)),
-                precision=share(int(right[accepted].sum()), count) if count else None,
+                coverage=share_of(accepted.tolist(), groups.tolist()),
+                precision=of_accepted,
             )
         )
     return tuple(points)
@@ -85,10 +88,12 @@ def for_precision(points: Sequence[OperatingPoint], wanted: float) -> OperatingP
     best = max((point for point in points if point.precision), key=_surest)
     assert best.precision is not None
     needed = all_right_for(wanted)
+    of_groups = "" if best.coverage.groups is None else ", of as many groups"
     raise NoThresholdError(
         f"no threshold gives a precision that is surely {wanted:g}: the best, {best.threshold:.2f}, accepts "
         f"{best.precision.whole} of {best.coverage.whole} and has {_interval(best.precision)}; at least "
-        f"{needed:,} accepted answers, all right, would show it: label more tasks, or take a better model",
+        f"{needed:,} accepted answers{of_groups}, all right, would show it: label more tasks, or take a "
+        "better model",
         best,
     )
 

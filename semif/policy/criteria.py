@@ -10,6 +10,7 @@ from pydantic_core import InitErrorDetails
 
 from semif.policy.conditions import Condition
 from semif.policy.cross_checks import problems_together
+from semif.policy.made_for import MadeFor
 from semif.policy.rules import MAX_RULES, Fallback, Rule, ShortName, Veto
 from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
 
@@ -36,6 +37,9 @@ class Criteria(WireModel):
     vetoes: Annotated[tuple[Veto, ...], Field(strict=False, max_length=MAX_RULES)] = ()
     """After it, on every option that would be the outcome; the first that holds decides."""
     fallback: Fallback = Fallback()
+    made_for: MadeFor | None = None
+    """What the thresholds were found on. An answer that is something else goes to the fallback, a question
+    with other words is refused. Without it nothing is compared."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -72,5 +76,8 @@ class Criteria(WireModel):
         """Over the policy's content, whatever the order of its keys; None where functions take part."""
         if self.functions:
             return None
-        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        # Without the key where it says nothing: older audit lines name the policy by the hash of the rest.
+        unsaid = {"made_for"} if self.made_for is None else set()
+        content = self.model_dump(mode="json", exclude=unsaid)
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()

@@ -14,6 +14,7 @@ from semif.client.results import DecisionResult
 from semif.errors import SemifError, shown
 from semif.policy.conditions import Unjudged
 from semif.policy.criteria import Criteria
+from semif.policy.made_for import Mismatch, answer_mismatches, check_wording, wording_mismatches
 from semif.policy.outcome import (
     DecidedBy,
     EndpointAnswer,
@@ -31,31 +32,48 @@ EndpointReply = DecisionResult[Any] | DecisionError
 Deliberation = Generator[EndpointName, EndpointReply | None, Outcome]
 
 
-def deliberate(policy: Criteria, state: object, decision: str | None) -> Deliberation:
+@dataclass(frozen=True)
+class Case:
+    """What an outcome is wanted for."""
+
+    policy: Criteria
+    state: object
+    decision: str | None
+    accept_mismatch: bool
+    """Whether an answer passes that is not of those that the policy was made for."""
+    wording: tuple[Mismatch, ...]
+    """In what the question is not the policy's; none, or accepted."""
+
+
+def deliberate(case: Case) -> Deliberation:
     """The steps to an outcome. What is sent in None's place is no reply: the endpoint was not asked.
 
     Raises SemifError where an answer's options are not the policy's.
     """
+    policy = case.policy
     for rule in policy.rules:
-        verdict = judge_all(rule.when, state, rule.name)
+        verdict = judge_all(rule.when, case.state, rule.name)
         if verdict is not False:
             why = f"rule {_rule_text(rule, verdict)}"
             option = PERSON if isinstance(verdict, Unjudged) else rule.then
-            return _settle(policy, state, decision, (), _Proposal(option, "rule", rule.name, why))
+            return _settle(case, (), _Proposal(option, "rule", rule.name, why))
     answers: list[EndpointAnswer | NoAnswer] = []
     for endpoint in (None, *policy.fallback.endpoints):
         reply = yield endpoint
         if isinstance(reply, DecisionError):
             answers.append(no_answer_of(endpoint, reply))
         elif reply is not None:
-            answer = answer_of(endpoint, reply, tuple(_shortfalls(policy, reply)))
+            answer = answer_of(
+                endpoint,
+                reply,
+                tuple(_shortfalls(policy, reply)),
+                answer_mismatches(policy.made_for, reply),
+            )
             answers.append(answer)
-            if not answer.shortfalls:
-                return _settle(
-                    policy, state, decision, answers, _Proposal(answer.choice, "answer", None, str(answer))
-                )
+            if not answer.shortfalls and (case.accept_mismatch or not answer.mismatches):
+                return _settle(case, answers, _Proposal(answer.choice, "answer", None, str(answer)))
     last = _Proposal(policy.fallback.then, "fallback", None, "; ".join(map(str, answers)))
-    return _settle(policy, state, decision, answers, last)
+    return _settle(case, answers, last)
 
 
 def run(deliberation: Deliberation, ask: Callable[[EndpointName], EndpointReply | None]) -> Outcome:
@@ -92,15 +110,52 @@ def unanswered(error: DecisionError) -> DecisionError:
     raise error
 
 
-def check_asking(policy: Criteria, question: str, options: Any, endpoints: Iterable[str]) -> None:
-    """Raise SemifError, before anything is asked, where options or endpoints are not the policy's."""
-    check_options(policy, [option["id"] for option in Question[Any](question, options).wire_options])
+def case_to_ask(
+    policy: Criteria,
+    asked: Question[Any],
+    endpoints: Iterable[str],
+    *,
+    state: object,
+    decision: str | None,
+    accept_mismatch: bool,
+) -> Case:
+    """What is to be deliberated.
+
+    Raises SemifError, before anything is asked, where options, endpoints or wording are not the policy's.
+    """
+    check_options(policy, [option["id"] for option in asked.wire_options])
     wanted, offered = set(policy.fallback.endpoints), set(endpoints)
     if wanted != offered:
         raise SemifError(
             f"policy {policy.name!r} falls back to {', '.join(sorted(wanted)) or 'no endpoint'}, given are "
             f"{', '.join(sorted(offered)) or 'none'}; give a client for each name, and no other"
         )
+    return case_of(policy, asked, state=state, decision=decision, accept_mismatch=accept_mismatch)
+
+
+def case_of(
+    policy: Criteria,
+    asked: Question[Any] | None,
+    *,
+    state: object,
+    decision: str | None,
+    accept_mismatch: bool,
+) -> Case:
+    """What is to be deliberated, of a question that is told only where the policy is made for one.
+
+    Raises SemifError where it is made for one and told none, or another that is not accepted.
+    """
+    if asked is None:
+        if policy.made_for is not None and not accept_mismatch:
+            raise SemifError(
+                f"policy {policy.name!r} was made for one question, and the answer does not tell what was "
+                "asked; give asked=Question(text, options)"
+            )
+        return Case(policy, state, decision, accept_mismatch, wording=())
+    wording = wording_mismatches(policy.made_for, asked)
+    if not accept_mismatch:
+        check_wording(policy.name, wording)
+    return Case(policy, state, decision, accept_mismatch, wording)
 
 
 def check_options(policy: Criteria, options: Iterable[str]) -> None:
@@ -143,15 +198,14 @@ class _Proposal:
 
 
 def _settle(
-    policy: Criteria,
-    state: object,
-    decision: str | None,
+    case: Case,
     answers: Sequence[EndpointAnswer | NoAnswer],
     proposal: _Proposal,
 ) -> Outcome:
     """The outcome that no veto forbids. An option that was forbidden does not come back."""
+    policy = case.policy
     vetoed: list[str] = []
-    while proposal.option != PERSON and (holding := _veto(policy, state, proposal.option)) is not None:
+    while proposal.option != PERSON and (holding := _veto(policy, case.state, proposal.option)) is not None:
         veto, verdict = holding
         vetoed.append(proposal.option)
         person = isinstance(verdict, Unjudged) or veto.then in vetoed
@@ -160,13 +214,16 @@ def _settle(
     return Outcome(
         policy=policy.name,
         policy_sha256=policy.sha256,
-        decision=decision,
+        decision=case.decision,
         option=None if proposal.option == PERSON else proposal.option,
         decided_by=proposal.decided_by,
         rule=proposal.rule,
         vetoed=tuple(vetoed),
         answers=tuple(answers),
         reason=proposal.reason,
+        mismatch_accepted=case.accept_mismatch
+        and (bool(case.wording) or any(isinstance(a, EndpointAnswer) and a.mismatches for a in answers)),
+        wording_mismatches=case.wording,
     )
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from semif.client.errors import DecisionError
 from semif.client.results import DecisionResult
+from semif.policy.made_for import Mismatch
 from semif_adapter.contract.wire import WireModel
 
 DecidedBy = Literal["rule", "answer", "fallback", "veto"]
@@ -48,10 +49,13 @@ class EndpointAnswer(WireModel):
     """Tells whoever has the request whether it was this one."""
     shortfalls: tuple[Shortfall, ...]
     """Empty where the answer passed."""
+    mismatches: tuple[Mismatch, ...] = ()
+    """In what the answer is not of those that the policy was made for. Such an answer does not pass, unless
+    the outcome says `mismatch_accepted`."""
 
     def __str__(self) -> str:
         """For people: what was chosen, and what it lacks."""
-        lacks = "; ".join(map(str, self.shortfalls))
+        lacks = "; ".join(map(str, (*self.shortfalls, *self.mismatches)))
         return f"{self.endpoint or 'the model'} chose {self.choice}, {lacks or 'which passes'}"
 
 
@@ -93,6 +97,10 @@ class Outcome(WireModel):
     """Who was asked, in this order; empty where a rule decided before."""
     reason: str
     """One line for people."""
+    mismatch_accepted: bool = False
+    """Whether words or answers did not fit the policy, and the program had said to take them all the same."""
+    wording_mismatches: tuple[Mismatch, ...] = ()
+    """Accepted: in what the question or its options are not those that the policy was made for."""
 
     @property
     def needs_person(self) -> bool:
@@ -101,7 +109,10 @@ class Outcome(WireModel):
 
 
 def answer_of(
-    endpoint: str | None, result: DecisionResult[object], shortfalls: tuple[Shortfall, ...]
+    endpoint: str | None,
+    result: DecisionResult[object],
+    shortfalls: tuple[Shortfall, ...],
+    mismatches: tuple[Mismatch, ...],
 ) -> EndpointAnswer:
     """The record of a model's answer."""
     return EndpointAnswer(
@@ -115,6 +126,7 @@ def answer_of(
         calibration_sha256=result.raw.calibration.sha256 if result.raw.calibration else None,
         prompt_sha256=result.raw.prompt_sha256,
         shortfalls=shortfalls,
+        mismatches=mismatches,
     )
 
 

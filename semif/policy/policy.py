@@ -5,13 +5,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from semif.client.errors import DecisionError
+from semif.client.questions import Question
 from semif.client.results import DecisionResult
 from semif.client.retry import TimeLeft
 from semif.policy.criteria import Criteria
 from semif.policy.deliberation import (
     EndpointName,
     EndpointReply,
-    check_asking,
+    case_of,
+    case_to_ask,
     deliberate,
     run,
     run_async,
@@ -34,13 +36,23 @@ class Policy(Criteria):
     Read from a file with `load_policy`, or made in code. Raises ValidationError with all problems at once.
     """
 
-    def judge(self, state: object, result: DecisionResult[Any], *further: DecisionResult[Any]) -> Outcome:
+    def judge(
+        self,
+        state: object,
+        result: DecisionResult[Any],
+        *further: DecisionResult[Any],
+        asked: Question[Any] | None = None,
+        accept_mismatch: bool = False,
+    ) -> Outcome:
         """The outcome of answers that are there already: the first endpoint's, then those of the fallback.
 
-        Raises SemifError where an answer's options are not exactly those of the policy.
+        `asked` is the question that they answer, and needed where the policy says what it was made for.
+        Raises SemifError where an answer's options are not exactly those of the policy, and for another
+        wording than it was made for.
         """
         waiting = iter((result, *further))
-        return run(deliberate(self, state, result.id), lambda _: next(waiting, None))
+        case = case_of(self, asked, state=state, decision=result.id, accept_mismatch=accept_mismatch)
+        return run(deliberate(case), lambda _: next(waiting, None))
 
     def decide(
         self,
@@ -53,15 +65,25 @@ class Policy(Criteria):
         order_debiasing: "OrderDebiasing" = "none",
         timeout: float | None = None,
         endpoints: "Mapping[str, DecisionClient]" = NOBODY,
+        accept_mismatch: bool = False,
     ) -> Outcome:
         """Ask `client` what `DecisionClient.decide` asks, unless a rule decides before, and judge the answer.
 
         `endpoints` are the further ones that the fallback names. One that is overloaded, out of reach, too
         slow or faulty, after the client's own attempts, has given no answer. `timeout` is for all of them
         together, in seconds; without it each client has its own. Raises DecisionError for what is wrong with
-        the request or the credentials, SemifError where options or endpoints are not the policy's.
+        the request or the credentials, SemifError where options or endpoints are not the policy's, or the
+        question's words are not those it was made for. `accept_mismatch` takes other words, and answers of
+        another model, calibration or prompt: the outcome says so.
         """
-        check_asking(self, question, options, endpoints)
+        case = case_to_ask(
+            self,
+            Question[Any](question, options),
+            endpoints,
+            state=state,
+            decision=id,
+            accept_mismatch=accept_mismatch,
+        )
 
         time_left = TimeLeft(timeout)
 
@@ -79,7 +101,7 @@ class Policy(Criteria):
             except DecisionError as error:
                 return unanswered(error)
 
-        return run(deliberate(self, state, id), ask)
+        return run(deliberate(case), ask)
 
     async def decide_async(
         self,
@@ -92,9 +114,17 @@ class Policy(Criteria):
         order_debiasing: "OrderDebiasing" = "none",
         timeout: float | None = None,
         endpoints: "Mapping[str, AsyncDecisionClient]" = NOBODY,
+        accept_mismatch: bool = False,
     ) -> Outcome:
         """As `decide`, on an event loop. Functions in rules run on the loop: they must not block."""
-        check_asking(self, question, options, endpoints)
+        case = case_to_ask(
+            self,
+            Question[Any](question, options),
+            endpoints,
+            state=state,
+            decision=id,
+            accept_mismatch=accept_mismatch,
+        )
 
         time_left = TimeLeft(timeout)
 
@@ -112,4 +142,4 @@ class Policy(Criteria):
             except DecisionError as error:
                 return unanswered(error)
 
-        return await run_async(deliberate(self, state, id), ask)
+        return await run_async(deliberate(case), ask)

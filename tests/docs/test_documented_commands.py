@@ -19,7 +19,7 @@ TASKS = 4
 """About so many of the labelled tasks are asked."""
 HERE = {"env", "model list", "model build", "evaluate report", "evaluate compare"}
 """Commands that need nothing, or what the page's commands before made."""
-AT_A_URL = {"decide", "size", "evaluate run"}
+AT_A_URL = {"decide", "size", "evaluate run", "evaluate wordings"}
 """Commands that need an adapter, where they name one; an AWS account otherwise."""
 ELSEWHERE = {
     "serve": "what the adapter of these tests is started with",

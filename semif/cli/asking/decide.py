@@ -49,6 +49,11 @@ _MOST_READ = 2 * MAX_BODY_BYTES
     metavar="NAME=URL",
     help="Where an endpoint of the policy's fallback is; else it is the environment of that name.",
 )
+@click.option(
+    "--accept-mismatch",
+    is_flag=True,
+    help="Take answers that the policy was not made for; the outcome says so.",
+)
 @target_options
 @json_option
 def command(
@@ -57,6 +62,7 @@ def command(
     url: str | None,
     policy_file: Path | None,
     endpoints: tuple[str, ...],
+    accept_mismatch: bool,
     on_this_machine: bool,
     profile: str | None,
     as_json: bool,
@@ -90,6 +96,8 @@ def command(
         )
     if endpoints and policy_file is None:
         raise click.UsageError("--endpoint goes with --policy")
+    if accept_mismatch and policy_file is None:
+        raise click.UsageError("--accept-mismatch goes with --policy")
     first = Addressee(url, is_url=True) if url is not None else Addressee(arguments[0], is_url=False)
     _refuse_others(first)
     body = request_body(_read(arguments[-1]), name=arguments[-1])
@@ -103,7 +111,7 @@ def command(
             _refuse_others(place)
         with opened(first, api_key=api_key()) as client, ExitStack() as others:
             clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
-            outcome = decide_under(policy, request, client, clients)
+            outcome = decide_under(policy, request, client, clients, accept_mismatch=accept_mismatch)
         if as_json:
             click.echo(outcome.model_dump_json())
         else:

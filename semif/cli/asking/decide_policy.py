@@ -54,7 +54,12 @@ def further_addressees(policy: Policy, addresses: tuple[str, ...]) -> dict[str, 
 
 
 def decide_under(
-    policy: Policy, request: DecisionRequest, client: DecisionClient, further: Mapping[str, DecisionClient]
+    policy: Policy,
+    request: DecisionRequest,
+    client: DecisionClient,
+    further: Mapping[str, DecisionClient],
+    *,
+    accept_mismatch: bool,
 ) -> Outcome:
     """The outcome of the request. Raises as `Policy.decide` does."""
     decision = request.decision
@@ -66,6 +71,7 @@ def decide_under(
         id=decision.id,
         order_debiasing=request.parameters.order_debiasing,
         endpoints=further,
+        accept_mismatch=accept_mismatch,
     )
 
 

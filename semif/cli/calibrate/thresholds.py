@@ -91,8 +91,12 @@ def thresholds(
     [(goal, value)] = wanted
     search = find_threshold.find_threshold(runs, goal, value, family=family, calibration=calibration)
     report_left_out(search.judged.left_out)
-    if output is not None:
-        threshold_policy.write_threshold_policy(search, output)
+    if output is not None and not threshold_policy.write_threshold_policy(search, output):
+        click.echo(
+            f"semif: {output} does not say what it was made for, and judges the answers of any model: the "
+            "run tells no hashes of model and question; ask an adapter or an endpoint in the decision form",
+            err=True,
+        )
     if as_json:
         print_json(
             {
@@ -119,15 +123,19 @@ def _json(point: "OperatingPoint") -> dict[str, Any]:
 
 
 def _print_table(search: "ThresholdSearch") -> None:
-    click.echo(f"    {'from':7}{'accepted':37}{'right of these':37}errors")
+    """At most 80 characters wide, whatever the figures up to a hundred thousand answers."""
+    whole = search.point.coverage
+    groups = "" if whole.groups is None else f" in {whole.groups:,} groups"
+    click.echo(f"of {whole.whole:,} answers{groups}, with 95 % intervals:")
+    click.echo(f"    from  {'accepted':>8}{'':23}{'right':>8}{'':23}{'wrong':>8}")
     for point in search.points:
         if point is search.point or point.threshold in LADDER:
             mark = "->" if point is search.point else "  "
-            right = _share(point.precision) if point.precision else "none"
-            click.echo(
-                f" {mark} {point.threshold:.2f}   {_share(point.coverage):35}  {right:35}  {point.errors}"
-            )
+            right = _share(point.precision) if point.precision else f"{'none':>8}{'':23}"
+            click.echo(f" {mark} {point.threshold:.2f}  {_share(point.coverage)}{right}{point.errors:8,}")
 
 
 def _share(value: "Share") -> str:
-    return f"{value.part} of {value.whole}, {value.value:.1%} ({value.low:.1%} to {value.high:.1%})"
+    """31 characters: how many, the share, the interval."""
+    interval = f"({value.low:.1%} to {value.high:.1%})".replace("%", "")
+    return f"{value.part:8,}{value.value:7.1%} {interval:15}"

@@ -5,6 +5,7 @@ import click
 from semif.cli.evaluate.compare import compare
 from semif.cli.evaluate.report import report
 from semif.cli.evaluate.run import run
+from semif.cli.evaluate.wordings import wordings
 from semif.cli.output import InOrder
 
 
@@ -23,3 +24,4 @@ def command() -> None:
 command.add_command(run)
 command.add_command(report)
 command.add_command(compare)
+command.add_command(wordings)

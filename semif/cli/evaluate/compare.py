@@ -19,8 +19,9 @@ def compare(*, a: Path, b: Path, html: Path | None, markdown: Path | None, as_js
     """Compare two runs of the same tasks.
 
     Prints the figures of the run files A and B side by side, with the ratio B / A; whether their accuracies
-    differ by more than chance (McNemar's exact test); and the tasks on which they chose differently. Compared
-    are the tasks that both asked; what is left out is told.
+    differ by more than chance (McNemar's exact test, or its like over whole groups where tasks have them);
+    and the tasks on which they chose differently. Compared are the tasks that both asked; what is left out
+    is told.
 
     \b
     Examples:

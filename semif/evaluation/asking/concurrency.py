@@ -94,6 +94,7 @@ def _call(
 
 def _ask(target: AskedTarget, arrival: _Arrival, clock: _Clock) -> Record:
     ordered, task = arrival.ordered, arrival.ordered.task
+    wording = task.wording
     sent = clock.now()
     due = sent if arrival.after is None else arrival.after
     asked = target.ask(ordered)
@@ -105,6 +106,8 @@ def _ask(target: AskedTarget, arrival: _Arrival, clock: _Clock) -> Record:
         order=ordered.order,
         option_ids=ordered.option_ids,
         expected=task.expected,
+        question_sha256=wording.question_sha256,
+        options_sha256=wording.options_sha256,
         asked=clock.time_of(due),
         client_seconds=clock.now() - due,
         queue_seconds=None if arrival.after is None else sent - due,

@@ -27,7 +27,7 @@ def evaluate(
     """
     header = RunHeader(
         started=datetime.now(UTC),
-        tasks=tuple(TaskFile(name=s.path.name, sha256=s.sha256, count=len(s.tasks)) for s in sets),
+        tasks=tuple(map(_task_file, sets)),
         target=target.name,
         pins=target.probe(),
         machine=describe_machine(),
@@ -44,3 +44,11 @@ def evaluate(
             run.append(record)
             done += 1
             on_answer(done, total)
+
+
+def _task_file(file: TaskSet) -> TaskFile:
+    from semif.evaluation.runs.alike import looking_alike  # noqa: PLC0415 - scikit-learn takes its time to load
+
+    return TaskFile(
+        name=file.path.name, sha256=file.sha256, count=len(file.tasks), alike=looking_alike(file.tasks)
+    )

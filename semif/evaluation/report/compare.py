@@ -7,7 +7,7 @@ of the same number. Everything else is counted and left out.
 from dataclasses import dataclass
 
 from semif.errors import SemifError
-from semif.evaluation.report.measures import mcnemar
+from semif.evaluation.report.measures import paired_p_value
 from semif.evaluation.report.summary import Summary, is_right, summarise
 from semif.evaluation.runs.run_file import EvaluationRun, Record
 
@@ -46,7 +46,9 @@ class Comparison:
     only_second_right: int
     neither_right: int
     p_value: float
-    """McNemar's test, exact and two-sided: how likely chance alone makes the accuracies differ so far."""
+    """How likely chance alone makes the accuracies differ so far, two-sided: see `paired_p_value`."""
+    groups: int | None
+    """Over how many groups the test is; None for McNemar's, which takes each task by itself."""
     differences: tuple[Difference, ...]
 
     @property
@@ -79,15 +81,16 @@ def compare(pairs: Pairs) -> Comparison:
     """The figures of both sides of `pairs`, and where they differ."""
     tasks = [both for both in zip(pairs.first, pairs.second, strict=True) if both[0].order == 0]
     right = [(is_right(one), is_right(other)) for one, other in tasks]
-    only_first, only_second = right.count((True, False)), right.count((False, True))
+    clusters = [one.cluster for one, _ in tasks]
     return Comparison(
         first=summarise(pairs.first),
         second=summarise(pairs.second),
         both_right=right.count((True, True)),
-        only_first_right=only_first,
-        only_second_right=only_second,
+        only_first_right=right.count((True, False)),
+        only_second_right=right.count((False, True)),
         neither_right=right.count((False, False)),
-        p_value=mcnemar(only_first, only_second),
+        p_value=paired_p_value([one for one, _ in right], [other for _, other in right], clusters),
+        groups=len(set(clusters)) if len(set(clusters)) < len(tasks) else None,
         differences=tuple(
             Difference(one.task, one.family, one.expected, one.choice, other.choice)
             for one, other in tasks

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from semif.evaluation.report.cells import ForeignText, duration, interval, percent
 from semif.evaluation.report.compare import Comparison, Pairs
-from semif.evaluation.report.compare_tables import caveats, comparison_tables, ratio, verdict
+from semif.evaluation.report.compare_tables import caveats, comparison_tables, ratio, test_name, verdict
 from semif.evaluation.report.page import Tile, page
 from semif.evaluation.report.pictures import (
     accuracy_picture,
@@ -37,7 +37,7 @@ def _tiles(comparison: Comparison) -> Iterator[Tile]:
     yield Tile("right, A", percent(one.right.value), interval(one.right))
     yield Tile("right, B", percent(other.right.value), interval(other.right))
     differ = f"{len(comparison.differences):,} choices differ"
-    yield Tile("McNemar, exact", f"p = {comparison.p_value:.3g}", differ)
+    yield Tile(test_name(comparison), f"p = {comparison.p_value:.3g}", differ)
     if one.client_seconds is not None and other.client_seconds is not None:
         for title, here, there in (
             ("p50", one.client_seconds.p50, other.client_seconds.p50),

@@ -13,7 +13,7 @@ from semif.evaluation.report.cells import (
     whole_number,
 )
 from semif.evaluation.report.compare import Comparison, Pairs
-from semif.evaluation.report.report_tables import facts, how_asked
+from semif.evaluation.report.report_tables import facts, how_asked, variants_note
 from semif.evaluation.report.summary import Summary
 from semif.evaluation.report.table import ReportTable
 from semif.evaluation.runs.run_file import EvaluationRun, RunHeader
@@ -47,7 +47,7 @@ def verdict(comparison: Comparison) -> str:
         return f"A and B are right equally often; they chose differently on {differ}."
     split = (
         f"Only A is right on {tasks(only_a)}, only B on {tasks(only_b)} "
-        f"(McNemar's exact test: p = {comparison.p_value:.3g})"
+        f"({test_name(comparison)}: p = {comparison.p_value:.3g})"
     )
     if comparison.p_value >= CHANCE:
         return f"{split}: chance alone may explain the difference in accuracy."
@@ -55,9 +55,16 @@ def verdict(comparison: Comparison) -> str:
     return f"{split}: {better} is right more often, by more than chance."
 
 
+def test_name(comparison: Comparison) -> str:
+    """By which test the accuracies differ, or do not."""
+    if comparison.groups is None:
+        return "McNemar's exact test"
+    return f"exact test over {comparison.groups:,} groups"
+
+
 def caveats(first: EvaluationRun, second: EvaluationRun, pairs: Pairs) -> tuple[str, ...]:
     """What keeps the two runs from being compared as they stand."""
-    warnings = []
+    warnings = [variants] if (variants := variants_note(first.header)) else []
     if {file.sha256 for file in first.header.tasks} != {file.sha256 for file in second.header.tasks}:
         warnings.append(
             "The runs are of different files of tasks: a task of the same id may have another text."
@@ -186,7 +193,7 @@ def _agreement_table(comparison: Comparison) -> ReportTable:
             ("only B right", whole_number(comparison.only_second_right)),
             ("neither right", whole_number(comparison.neither_right)),
             ("another choice", whole_number(len(comparison.differences))),
-            ("p (McNemar, exact)", f"{comparison.p_value:.3g}"),
+            (f"p, {test_name(comparison)}", f"{comparison.p_value:.3g}"),
         ),
         note=verdict(comparison),
     )

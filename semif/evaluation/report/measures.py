@@ -2,7 +2,8 @@
 
 `confidence` is the probability of the choice, one for each decision, 0 to 1; `right` says of each whether the
 choice was the expected one. Decisions may differ in how many options they have, so `probabilities` is one row
-for each decision, of any length, and `expected` the position of the right option in its row.
+for each decision, of any length, and `expected` the position of the right option in its row. `groups` names
+what each decision counts together with: ten wordings of one ticket are not ten tickets.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 Floats = NDArray[np.float64]
 
@@ -24,13 +25,15 @@ LEAST_PROBABILITY = 1e-15
 
 @dataclass(frozen=True)
 class Share:
-    """How many of how many, with the 95 % interval of Wilson's score around `value`."""
+    """How many of how many, with a 95 % interval around `value`: Wilson's, or that of `share_of`."""
 
     part: int
     whole: int
     value: float
     low: float
     high: float
+    groups: int | None = None
+    """Of how many groups the interval is; None where each case counts by itself."""
 
 
 def share(part: int, whole: int) -> Share:
@@ -44,6 +47,51 @@ def share(part: int, whole: int) -> Share:
     return Share(part, whole, value, min(value, float(interval.low)), max(value, float(interval.high)))
 
 
+def share_of(hits: Sequence[bool], groups: Sequence[str]) -> Share:
+    """How many of `hits` are true, of at least one; `groups` names the group of each.
+
+    Where a group holds several, the interval is Wilson's for the effective number of cases: their number
+    divided by the design effect, which is how much more the share varies from group to group than it would
+    among independent cases. Student's quantile for the number of groups takes the normal one's place. Where
+    all hit or none does, no variation is seen, and each group counts as one case. With one group alone the
+    interval is 0 to 1: it says nothing about others.
+
+    This is the modified Wilson interval of surveys: C. Franco, R. Little, T. Louis, E. Slud, 2019,
+    doi:10.1093/jssam/smy019; SAS's manual of SURVEYFREQ, "Confidence Limits for Proportions" (read on
+    2026-11-30).
+    """
+    right = np.asarray(hits, dtype=np.float64)
+    part, whole = int(right.sum()), len(right)
+    names, places = np.unique(groups, return_inverse=True)
+    if len(names) == whole:
+        return share(part, whole)
+    value = part / whole
+    if len(names) == 1:
+        return Share(part, whole, value, 0.0, 1.0, groups=1)
+    low, high = _wilson(value, _effective_cases(right, places, len(names)), len(names))
+    return Share(part, whole, value, low, high, groups=len(names))
+
+
+def _effective_cases(right: Floats, places: NDArray[np.signedinteger], groups: int) -> float:
+    """As how many independent cases the hits tell, at most their number."""
+    whole, value = len(right), float(right.mean())
+    independent = value * (1 - value) / whole
+    if independent == 0:
+        return float(groups)
+    deviations = np.bincount(places, right - value, groups)
+    between = float(deviations @ deviations) * groups / (groups - 1) / whole**2
+    return whole / max(1.0, between / independent)
+
+
+def _wilson(value: float, cases: float, groups: int) -> tuple[float, float]:
+    """Wilson's interval for a share of so many cases, a number that need not be whole."""
+    quantile = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, groups - 1))
+    squared = quantile**2 / cases
+    middle = (value + squared / 2) / (1 + squared)
+    half = quantile / (1 + squared) * float(np.sqrt(value * (1 - value) / cases + squared / cases / 4))
+    return min(value, max(0.0, middle - half)), max(value, min(1.0, middle + half))
+
+
 @dataclass(frozen=True)
 class Bin:
     """The decisions whose confidence is above `low` and at most `high`."""
@@ -55,12 +103,15 @@ class Bin:
     right: Share
 
 
-def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = BINS) -> tuple[Bin, ...]:
+def reliability(
+    confidence: ArrayLike, right: ArrayLike, bins: int = BINS, *, groups: Sequence[str] | None = None
+) -> tuple[Bin, ...]:
     """The bins of equal width that hold a decision, from the lowest confidence to the highest.
 
-    A confidence of 0 belongs to the first bin.
+    A confidence of 0 belongs to the first bin. Without `groups` each decision counts by itself.
     """
     confidences, hits = _floats(confidence), np.asarray(right, dtype=bool)
+    names = np.arange(len(hits)).astype(str) if groups is None else np.asarray(groups)
     edges = np.linspace(0, 1, bins + 1)
     places = np.clip(np.searchsorted(edges, confidences, side="left") - 1, 0, bins - 1)
     return tuple(
@@ -68,7 +119,7 @@ def reliability(confidence: ArrayLike, right: ArrayLike, bins: int = BINS) -> tu
             low=float(edges[place]),
             high=float(edges[place + 1]),
             confidence=float(confidences[places == place].mean()),
-            right=share(int(hits[places == place].sum()), int((places == place).sum())),
+            right=share_of(hits[places == place].tolist(), names[places == place].tolist()),
         )
         for place in np.unique(places)
     )
@@ -126,15 +177,24 @@ def spread(values: ArrayLike) -> Spread:
     )
 
 
-def mcnemar(only_first: int, only_second: int) -> float:
-    """p value of McNemar's test, two-sided: how likely chance alone splits the tasks so unevenly.
+def paired_p_value(first: Sequence[bool], second: Sequence[bool], groups: Sequence[str]) -> float:
+    """How likely chance alone makes two runs over the same tasks differ so far in their right answers.
 
-    Takes on how many tasks only the first of two was right, and on how many only the second. The exact
-    (binomial) form, whatever their number; 1 where there is none (Q. McNemar, 1947, doi:10.1007/BF02295996).
+    Two-sided and exact: were the two alike, each group's answers could as well have come the other way round,
+    all of a group together. Counted are the ways to turn the groups in which the difference is at least as
+    large. Where each task is a group of its own this is McNemar's exact test (a randomisation test by
+    clusters: M. Gail and others, 1996, Statistics in Medicine 15, 1069-1092).
     """
-    if only_first + only_second == 0:
-        return 1.0
-    return float(binomtest(only_first, only_first + only_second).pvalue)
+    difference = np.asarray(first, dtype=np.int64) - np.asarray(second, dtype=np.int64)
+    _, places = np.unique(groups, return_inverse=True)
+    of_groups = np.bincount(places, difference).astype(np.int64)
+    largest = int(np.abs(of_groups).sum())
+    ways = np.zeros(2 * largest + 1)  # probability of each difference, from -largest to largest
+    ways[largest] = 1.0
+    for step in np.abs(of_groups[of_groups != 0]):
+        ways = (np.roll(ways, step) + np.roll(ways, -step)) / 2  # what would wrap round is still 0
+    reached = np.abs(np.arange(-largest, largest + 1)) >= abs(int(difference.sum()))
+    return min(1.0, float(ways[reached].sum()))
 
 
 def _floats(values: ArrayLike) -> Floats:

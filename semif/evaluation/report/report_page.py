@@ -18,7 +18,13 @@ from semif.evaluation.report.pictures import (
     reliability_picture,
     tokens_picture,
 )
-from semif.evaluation.report.report_tables import TARGETS, planned_tasks, report_tables, report_title
+from semif.evaluation.report.report_tables import (
+    TARGETS,
+    planned_tasks,
+    report_tables,
+    report_title,
+    variants_note,
+)
 from semif.evaluation.report.summary import Summary, is_replied
 from semif.evaluation.report.svg import Picture
 from semif.evaluation.report.table import ReportTable
@@ -68,9 +74,10 @@ def _lead(run: EvaluationRun) -> Iterator[str]:
 
 def _warnings(run: EvaluationRun, summary: Summary) -> tuple[str, ...]:
     planned = planned_tasks(run.header)
-    if summary.right.whole >= planned:
-        return ()
-    return (f"The run is not complete: {summary.right.whole:,} of {planned:,} tasks were asked.",)
+    warnings = [variants] if (variants := variants_note(run.header)) else []
+    if summary.right.whole < planned:
+        warnings.append(f"The run is not complete: {summary.right.whole:,} of {planned:,} tasks were asked.")
+    return tuple(warnings)
 
 
 def _tiles(summary: Summary) -> Iterator[Tile]:

@@ -20,6 +20,12 @@ from semif.evaluation.report.summary import CalibrationFigures, Group, OrderSens
 from semif.evaluation.report.table import ReportTable
 from semif.evaluation.runs.run_file import Asking, EvaluationRun, RunHeader, read_run
 
+SHARE_ALIKE = 0.05
+"""Of a run's tasks, from which on it is told that they look like variants: a few alike change no interval."""
+_COUNTED = (
+    "Options in the order as written. A task without a valid answer counts as not right. Guessing takes each "
+    "option equally often."
+)
 TARGETS = {
     "endpoint": "SageMaker endpoint",
     "adapter": "adapter",
@@ -38,7 +44,7 @@ def read_judged_run(path: Path) -> EvaluationRun:
 
 def report_tables(header: RunHeader, summary: Summary) -> tuple[ReportTable, ...]:
     """Everything that a report tells, in the order of reading; what no reply told is left out."""
-    tables = [_run_table(header, summary), _answers_table(summary)]
+    tables = [_run_table(header, summary), _answers_table(header, summary)]
     tables += _group_tables(summary)
     if summary.client_seconds is not None:
         tables.append(_latency_table(summary))
@@ -100,8 +106,9 @@ def facts(header: RunHeader) -> dict[str, str]:
     return {title: ForeignText(text) for title, text in known.items() if text}
 
 
-def _answers_table(summary: Summary) -> ReportTable:
+def _answers_table(header: RunHeader, summary: Summary) -> ReportTable:
     """Valid and right answers, and what guessing would get."""
+    variants = variants_note(header)
     rows = [
         ("valid answers", *_share_cells(summary.answered)),
         ("right, of all tasks", *_share_cells(summary.right)),
@@ -114,9 +121,26 @@ def _answers_table(summary: Summary) -> ReportTable:
         "Answers",
         ("", "tasks", "share", "95% interval"),
         tuple(rows),
-        note="Options in the order as written. A task without a valid answer counts as not right. "
-        "Guessing takes each option equally often. Intervals are Wilson's.",
+        note=f"{_COUNTED} {intervals_note(summary.right)}{f' {variants}' if variants else ''}",
     )
+
+
+def variants_note(header: RunHeader) -> str | None:
+    """That tasks look like variants of each other, where more than a few do."""
+    alike, count = sum(file.alike for file in header.tasks), sum(file.count for file in header.tasks)
+    if alike < SHARE_ALIKE * count or not alike:
+        return None
+    return (
+        f"{alike:,} of {count:,} tasks look like variants of others without a group in common. Intervals and "
+        "tests take them for independent and promise too much: give variants the same `group`."
+    )
+
+
+def intervals_note(share: Share) -> str:
+    """Of which kind the intervals of a run are."""
+    if share.groups is None:
+        return "Intervals are Wilson's, each task by itself."
+    return f"Intervals are Wilson's for whole groups, of which there are {share.groups:,}."
 
 
 def _share_cells(share: Share) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ from semif.evaluation.report.measures import (
     expected_calibration_error,
     log_loss,
     reliability,
-    share,
+    share_of,
     spread,
 )
 from semif.evaluation.runs.run_file import Record
@@ -135,14 +135,13 @@ class Summary:
 def summarise(records: Sequence[Record]) -> Summary:
     """The figures of at least one record of order 0."""
     tasks = [record for record in records if record.order == 0]
-    answered = [record for record in tasks if record.status == "answered"]
+    answered = list(filter(is_answered, tasks))
     replied = [record for record in records if is_replied(record)]
-    right = sum(map(is_right, tasks))
     cached = [record.cached_tokens for record in replied if record.cached_tokens is not None]
     return Summary(
-        answered=share(len(answered), len(tasks)),
-        right=share(right, len(tasks)),
-        right_of_answered=share(right, len(answered)) if answered else None,
+        answered=_share(tasks, is_answered),
+        right=_share(tasks, is_right),
+        right_of_answered=_share(answered, is_right) if answered else None,
         guessing=_guessing(tasks),
         most_frequent=_most_frequent(tasks),
         families=_groups(tasks, lambda record: record.family),
@@ -164,6 +163,15 @@ def summarise(records: Sequence[Record]) -> Summary:
         allowed_token_mass=_token_mass(answered),
         wrong=_wrong(answered),
     )
+
+
+def _share(records: Sequence[Record], hits: Callable[[Record], bool]) -> Share:
+    return share_of(list(map(hits, records)), [record.cluster for record in records])
+
+
+def is_answered(record: Record) -> bool:
+    """Whether the answer is one of the options."""
+    return record.status == "answered"
 
 
 def is_right(record: Record) -> bool:
@@ -190,8 +198,8 @@ def _groups(tasks: Sequence[Record], name_of: Callable[[Record], str | None]) ->
     return tuple(
         Group(
             name=name,
-            answered=sum(record.status == "answered" for record in group),
-            right=share(sum(map(is_right, group)), len(group)),
+            answered=sum(map(is_answered, group)),
+            right=_share(group, is_right),
             guessing=_guessing(group),
         )
         for name, group in members.items()
@@ -246,7 +254,7 @@ def _calibration(answered: Sequence[Record]) -> CalibrationFigures | None:
         brier_score_of_guessing=brier_score(even, places),
         log_loss=log_loss(rows, places),
         log_loss_of_guessing=log_loss(even, places),
-        bins=reliability(confidences, right),
+        bins=reliability(confidences, right, groups=[record.cluster for record, _ in judged]),
     )
 
 
@@ -258,13 +266,15 @@ def _order_sensitivity(records: Sequence[Record]) -> OrderSensitivity | None:
     asked_again = [group for group in by_task.values() if len(group) > 1]
     if not asked_again:
         return None
-    changed = sum(len({record.choice for record in group}) > 1 for group in asked_again)
-    by_order: dict[int, list[bool]] = {}
+    by_order: dict[int, list[Record]] = {}
     for record in (record for group in asked_again for record in group):
-        by_order.setdefault(record.order, []).append(is_right(record))
+        by_order.setdefault(record.order, []).append(record)
     return OrderSensitivity(
-        changed=share(changed, len(asked_again)),
-        right=tuple((order, share(sum(hits), len(hits))) for order, hits in sorted(by_order.items())),
+        changed=share_of(
+            [len({record.choice for record in group}) > 1 for group in asked_again],
+            [group[0].cluster for group in asked_again],
+        ),
+        right=tuple((order, _share(group, is_right)) for order, group in sorted(by_order.items())),
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 from unicodedata import normalize
 
+from semif.client.values.wording import Wording, wording_of
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
 from semif.project.whole_files import read_whole, utf8
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
@@ -87,6 +88,11 @@ class LabelledTask:
             "question": self.question,
             "options": [self._asked(option) for option in options or self.options],
         }
+
+    @property
+    def wording(self) -> Wording:
+        """The hashes of what is asked in the decision form."""
+        return wording_of(self.question, [self._asked(option) for option in self.options])
 
     def _asked(self, option: Option) -> dict[str, str]:
         # "true" answers no question; System One's own mapping says yes and no as well.

@@ -30,6 +30,8 @@ class TaskFile(WireModel):
     name: str
     sha256: Sha256
     count: int
+    alike: int = 0
+    """How many look like variants of others that they share no group with; see `looking_alike`."""
 
 
 class TargetName(WireModel):
@@ -121,6 +123,9 @@ class Record(WireModel):
     option_ids: Annotated[tuple[str, ...], Field(min_length=1)]
     """In the order asked, as are `probabilities` and `option_logits`."""
     expected: str
+    question_sha256: Sha256 | None = None
+    """Of the question's text, as `wording_of` has it; None in runs of earlier versions, as is the next."""
+    options_sha256: Sha256 | None = None
     status: Status
     choice: str | None = None
     probabilities: tuple[_Fraction, ...] | None = None
@@ -143,6 +148,11 @@ class Record(WireModel):
     error: AnswerFault | None = None
     raw: JsonValue = None
     """The reply itself; its text where it was no JSON."""
+
+    @property
+    def cluster(self) -> str:
+        """What counts together: the group's tasks, or the task alone."""
+        return f"task {self.task}" if self.group is None else f"group {self.group}"
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:

@@ -1,5 +1,6 @@
 """`semif calibrate thresholds`: operating points worked out by hand, and honest where none does it."""
 
+import hashlib
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +27,7 @@ from semif.errors import SemifError
 from semif.evaluation.report.measures import share
 from semif.evaluation.runs.run_file import Pins
 from semif.policy import load_policy
-from tests.support.runs.calibration_runs import MODEL, drawn, labelled
+from tests.support.runs.calibration_runs import MODEL, PROMPT, drawn, labelled
 from tests.support.runs.calibrations import calibration, write_calibration
 from tests.support.runs.synthetic_runs import header, record, unanswered, write_run
 
@@ -143,6 +144,40 @@ def test_the_policy_holds_the_threshold_and_reads_back(run: Path, tmp_path: Path
     assert "is there already, and may hold rules" in again.stderr
 
 
+def told_by(tasks: int, **changes: Any) -> list[Any]:
+    wording = {"question_sha256": "1" * 64, "options_sha256": "2" * 64}
+    return [labelled(f"t{n}", [3.0, 0.0], 0, **wording | changes) for n in range(tasks)]
+
+
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_the_policy_says_what_it_was_made_for(tmp_path: Path, calibrated: bool) -> None:
+    run, policy = write_run(tmp_path / "run.jsonl", told_by(20)), tmp_path / "p.toml"
+    file = write_calibration(tmp_path / "c.json", calibration(MODEL.sha256))
+    done = thresholds(run, "--coverage", 1, "-o", policy, *(("--calibration", file) if calibrated else ()))
+    assert (done.exit_code, done.stderr) == (0, "")
+    made_for = load_policy(policy).made_for
+    assert made_for is not None
+    assert (made_for.question_sha256, made_for.options_sha256) == ("1" * 64, "2" * 64)
+    (answerer,) = made_for.answerers
+    assert (answerer.model_sha256, answerer.prompt_version) == (MODEL.sha256, PROMPT)
+    expected = hashlib.sha256(file.read_bytes()).hexdigest() if calibrated else None
+    assert answerer.calibration_sha256 == expected
+
+
+def test_what_a_run_does_not_tell_the_policy_does_not_say_and_that_is_told(run: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "p.toml"
+    done = thresholds(run, "--family", "bank", "--coverage", 1, "-o", policy)
+    assert (done.exit_code, load_policy(policy).made_for) == (0, None)
+    assert "does not say what it was made for" in done.stderr
+
+
+def test_a_policy_is_made_for_one_question(tmp_path: Path) -> None:
+    two = [*told_by(9), labelled("other", [3.0, 0.0], 0, question_sha256="3" * 64, options_sha256="2" * 64)]
+    done = thresholds(write_run(tmp_path / "run.jsonl", two), "--coverage", 1, "-o", tmp_path / "p.toml")
+    assert (done.exit_code, (tmp_path / "p.toml").exists()) == (1, False)
+    assert "the tasks ask 2 questions" in done.stderr
+
+
 def test_a_policy_needs_one_set_of_options(run: Path, tmp_path: Path) -> None:
     done = thresholds(run, "--coverage", 0.9, "-o", tmp_path / "p.toml")
     assert done.exit_code == 1
@@ -208,6 +243,18 @@ def test_the_cost_is_told_with_its_interval(tmp_path: Path) -> None:
     point = told["found"]
     handed_over = point["coverage"]["whole"] - point["coverage"]["part"]
     assert told["cost"]["value"] == pytest.approx((handed_over + 3 * point["errors"]) / 80)
+
+
+def test_the_table_fits_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    answers = list(drawn(80, 1.0))
+    for size in (1, 4):
+        grouped = [one.model_copy(update={"group": f"g{n // size}"}) for n, one in enumerate(answers)]
+        told = thresholds(write_run(tmp_path / "run.jsonl", grouped), "--coverage", 0.5).stdout.splitlines()
+        assert told[0] == f"of 80 answers{' in 20 groups' if size > 1 else ''}, with 95 % intervals:"
+        rows = told[2:-1]
+        assert len({len(line) for line in rows}) == 1
+        assert max(map(len, told)) <= 80
+        assert rows[0].split()[:3] == ["0.00", "80", "100.0%"]
 
 
 @pytest.mark.parametrize("goals", [(), ("--coverage", 0.5, "--precision", 0.9)])

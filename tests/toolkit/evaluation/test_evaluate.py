@@ -24,7 +24,7 @@ from semif.evaluation.asking.evaluation import evaluate as run
 from semif.evaluation.asking.forms import RequestForm
 from semif.evaluation.asking.forms.chat import ChatForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
-from semif.evaluation.runs.labelled_tasks import read_task_sets
+from semif.evaluation.runs.labelled_tasks import read_task_sets, read_tasks
 from semif.evaluation.runs.run_file import Asking, Record, TargetName, read_run
 from semif.project.root import project_root
 from tests.support.machine.small_disk import small_disk
@@ -65,6 +65,7 @@ def test_every_answer_is_kept_whole_with_who_gave_it(embedded_url: str, few: Pat
     assert kept.header.pins.model is not None
     assert kept.header.pins.model.file.startswith("SmolLM2")
     assert [record.order for record in kept.records] == [0] * 4 + [1] * 4
+    asked = {task.id: task for task in read_tasks(few)}
     for record in kept.records:
         assert record.status == "answered"
         assert record.probabilities is not None
@@ -75,6 +76,8 @@ def test_every_answer_is_kept_whole_with_who_gave_it(embedded_url: str, few: Pat
         assert 0 < record.server_seconds < record.client_seconds
         assert isinstance(record.raw, dict)
         assert record.raw["result"]["id"] == record.task  # type: ignore[index, call-overload]
+        assert record.question_sha256 == asked[record.task].wording.question_sha256
+        assert record.options_sha256 == asked[record.task].wording.options_sha256
     assert {record.option_ids for record in kept.records if record.order} != {
         record.option_ids for record in kept.records if not record.order
     }

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semif.client.questions import Question
+from semif.client.values.wording import wording_of
 from semif.errors import ProblemsError, SemifError
 from semif.evaluation.runs.labelled_tasks import LabelledTask, read_task_sets, read_tasks
 from semif.evaluation.runs.option_orders import ordered_tasks
@@ -302,3 +304,10 @@ def test_marks_and_encodings_of_windows(tmp_path: Path) -> None:
     path.write_bytes(json.dumps(row).encode("utf-16"))
     with pytest.raises(SemifError, match="is in UTF-16; save it as UTF-8"):
         read_tasks(path)
+
+
+def test_a_task_and_the_client_call_the_same_words_the_same() -> None:
+    for task in read_tasks(project_root() / "examples" / "labelled.jsonl"):
+        asked = task.decision()["options"]
+        question = Question(task.question, {option["id"]: option.get("description") for option in asked})
+        assert task.wording == wording_of(question.text, question.wire_options)

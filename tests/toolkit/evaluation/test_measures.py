@@ -1,5 +1,6 @@
 """Each measure against an example worked by hand, an independent formula, or scikit-learn's."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,9 +15,10 @@ from semif.evaluation.report.measures import (
     brier_score,
     expected_calibration_error,
     log_loss,
-    mcnemar,
+    paired_p_value,
     reliability,
     share,
+    share_of,
     spread,
 )
 
@@ -116,16 +118,84 @@ def test_percentiles_are_in_order(values: list[float]) -> None:
     assert all(low <= high + 1e-6 for low, high in pairwise(ordered))
 
 
+def split(first: int, second: int, group_size: int = 1) -> tuple[list[bool], list[bool], list[str]]:
+    """So many tasks that only one of two got right, and five that both did; groups of `group_size`."""
+    pairs = [(True, False)] * first + [(False, True)] * second + [(True, True)] * 5
+    groups = [str(place // group_size) for place in range(len(pairs))]
+    return [one for one, _ in pairs], [other for _, other in pairs], groups
+
+
 def test_mcnemar_of_a_worked_example() -> None:
     # 1 against 9: both tails of ten throws of a coin, 2 * (1 + 10) / 1024.
-    assert mcnemar(1, 9) == pytest.approx(22 / 1024)
-    assert mcnemar(0, 0) == 1
-    assert mcnemar(5, 5) == 1
+    assert paired_p_value(*split(1, 9)) == pytest.approx(22 / 1024)
+    assert paired_p_value(*split(0, 0)) == 1
+    assert paired_p_value(*split(5, 5)) == 1
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
-def test_mcnemar_is_twice_the_smaller_tail(first: int, second: int) -> None:
+def test_each_task_by_itself_is_twice_the_smaller_tail(first: int, second: int) -> None:
     throws = first + second
     tail = sum(math.comb(throws, k) for k in range(min(first, second) + 1)) / 2**throws
-    assert mcnemar(first, second) == pytest.approx(min(1.0, 2 * tail))
-    assert mcnemar(first, second) == mcnemar(second, first)
+    assert paired_p_value(*split(first, second)) == pytest.approx(min(1.0, 2 * tail))
+    assert paired_p_value(*split(first, second)) == paired_p_value(*split(second, first))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from("abcde")), min_size=1, max_size=20))
+def test_groups_are_turned_whole_in_every_way(tasks: list[tuple[bool, bool, str]]) -> None:
+    """Against all ways written out."""
+    first, second, groups = (list(column) for column in zip(*tasks, strict=True))
+    sums = [sum(one - other for one, other, name in tasks if name == group) for group in set(groups)]
+    ways = [
+        abs(sum(sign * value for sign, value in zip(signs, sums, strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(sums))
+    ]
+    expected = sum(way >= abs(sum(sums)) for way in ways) / len(ways)
+    assert paired_p_value(first, second, groups) == pytest.approx(expected)
+
+
+def test_variants_of_few_cases_show_less_than_as_many_cases() -> None:
+    assert paired_p_value(*split(3, 18)) == pytest.approx(0.00149, abs=1e-5)
+    assert paired_p_value(*split(3, 18, group_size=3)) == pytest.approx(16 / 128), "1 against 6 groups"
+
+
+def test_an_interval_over_groups_is_that_of_as_many_cases_where_groups_are_all_alike() -> None:
+    """Three tasks a group that are all right or all wrong tell what one of them does."""
+    hits = [True] * 24 + [False] * 6
+    grouped = share_of([hit for hit in hits for _ in range(3)], [str(place // 3) for place in range(90)])
+    apart = share_of(hits, [str(place) for place in range(30)])
+    assert apart == share(24, 30)
+    assert (grouped.part, grouped.whole, grouped.value, grouped.groups) == (72, 90, 0.8, 30)
+    # A little wider than Wilson's of 24 of 30: Student's quantile, and groups - 1 for the variance.
+    assert apart.low - 0.02 < grouped.low < apart.low
+    assert apart.high < grouped.high < apart.high + 0.02
+    assert grouped.high - grouped.low > 1.6 * (share(72, 90).high - share(72, 90).low)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from("abcd")), min_size=1, max_size=30))
+def test_an_interval_over_groups_holds_its_share_and_mirrors(tasks: list[tuple[bool, str]]) -> None:
+    hits, groups = [hit for hit, _ in tasks], [name for _, name in tasks]
+    found, mirrored = share_of(hits, groups), share_of([not hit for hit in hits], groups)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert (mirrored.low, mirrored.high) == pytest.approx((1 - found.high, 1 - found.low))
+    plain = share(sum(hits), len(hits))
+    assert found.high - found.low >= plain.high - plain.low - 1e-9, "never narrower than of as many cases"
+
+
+def test_all_right_in_few_groups_is_no_proof() -> None:
+    assert share_of([True] * 90, [str(place // 30) for place in range(90)]).low < 0.25
+    assert share_of([True] * 90, ["one"] * 90).low == 0
+
+
+def test_an_interval_over_groups_holds_the_truth_as_often_as_it_says() -> None:
+    """Groups of five whose tasks share a chance drawn from a beta distribution of mean 0.7."""
+    chance = np.random.default_rng(1)
+    held = {"grouped": 0, "apart": 0}
+    rounds = 400
+    for _ in range(rounds):
+        hits = (chance.random((40, 5)) < chance.beta(1.4, 0.6, 40)[:, None]).ravel().tolist()
+        grouped = share_of(hits, [str(place // 5) for place in range(200)])
+        held["grouped"] += grouped.low <= 0.7 <= grouped.high
+        apart = share(sum(hits), 200)
+        held["apart"] += apart.low <= 0.7 <= apart.high
+    assert held["grouped"] / rounds >= 0.93
+    assert held["apart"] / rounds < 0.85, "what the groups are there for"

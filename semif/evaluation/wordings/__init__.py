@@ -1,0 +1,1 @@
+"""Several ways to ask the same labelled tasks: which words a model understands."""
