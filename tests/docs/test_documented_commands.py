@@ -26,7 +26,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("demo", "deploy", "status", "logs", "destroy", "build", "ask", "batch", "submit"), "AWS; tests/e2e"
     ),
-    **dict.fromkeys(("diff", "rollback"), "AWS"),
+    **dict.fromkeys(("diff", "promote", "rollback"), "AWS"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
     "model pin": "Hugging Face",
