@@ -48,10 +48,14 @@ def promote(source: Target, target: Target, progress: Progress = silent) -> Prom
     """
     target.refuse_example()
     lock = source.read_lock()
-    _check_fit(source.environment, target.environment)
+    check_fit(source.environment, target.environment)
     stack = None
     if target.environment.preset is not None:
-        stack = require_stack(target.aws, target.environment.artifacts_stack, missing=_how_to_make(target))
+        stack = require_stack(
+            target.aws,
+            target.environment.artifacts_stack,
+            missing=f"run `semif promote {source.environment.name} {target.command_line}`, which makes it",
+        )
     wanted = _promoted(lock, target, stack)
     check_lock(
         wanted,
@@ -85,7 +89,8 @@ def _read(target: Target) -> Lock | None:
         return None
 
 
-def _check_fit(source: Environment, target: Environment) -> None:
+def check_fit(source: Environment, target: Environment) -> None:
+    """Raise ProblemsError where `target` would not run what `source` was tried with, in the same way."""
     problems = [
         f"{key} is {there!r} in {source.name} and {here!r} in {target.name}; make them the same"
         for key, there, here in _ways(source, target)
@@ -112,11 +117,6 @@ def _readout(environment: Environment) -> str | None:
     if not environment.serving_kind.runs_adapter or preset is None:
         return None
     return environment.adapter.readout or preset.prompt.readout
-
-
-def _how_to_make(target: Target) -> str:
-    name = target.environment.name
-    return f"run `cdk deploy -c env={name} -c stage=artifacts --all`, which makes it"
 
 
 def _promoted(lock: Lock, target: Target, stack: Stack | None) -> Lock:

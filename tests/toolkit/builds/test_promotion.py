@@ -344,7 +344,9 @@ def test_what_does_not_fit_is_told_at_once_before_anything_is_copied(
 
 def test_without_its_artifacts_stack_nothing_is_promoted(chain: SimpleNamespace) -> None:
     chain.target.aws.cloudformation.delete_stack(StackName="Semif-live-Artifacts")
-    with pytest.raises(SemifError, match=r"Semif-live-Artifacts is not deployed .* -c stage=artifacts --all"):
+    with pytest.raises(
+        SemifError, match=r"Semif-live-Artifacts is not deployed .*`semif promote tried live`"
+    ):
         promote(chain.source, chain.target)
 
 
