@@ -1,1 +1,1 @@
-"""The CodeBuild builds of an environment: what they build from, how they run, what they leave in the lock."""
+"""The CodeBuild builds of an environment: their sources, how they run, their lock, and its promotion."""

@@ -71,10 +71,12 @@ def stale_image(target: Target, lock: Lock) -> str | None:
     here = pack_sources(target.root, IMAGE_SOURCES).sha256
     if here == lock.image.source_sha256:
         return None
+    anew = f"`semif deploy {target.command_line}` builds it anew"
+    if lock.built_in is not None:
+        anew = f"build it in {lock.built_in.environment} and promote it again"
     return (
         "adapter_image/ or buildspec.yml is not what the locked image was built from (source "
-        f"{lock.image.source_sha256[:12]}, here {here[:12]}); `semif deploy {target.command_line}` builds "
-        "it anew"
+        f"{lock.image.source_sha256[:12]}, here {here[:12]}); {anew}"
     )
 
 

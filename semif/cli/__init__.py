@@ -12,8 +12,8 @@ from semif.errors import SemifError
 
 _ROOMS = {
     "asking": ("decide", "ask", "submit", "batch", "serve"),
-    "operating": ("demo", "deploy", "status", "logs", "size", "diff", "rollback", "destroy"),
-    "preparing": ("build", "env", "model", "image"),
+    "operating": ("demo", "deploy", "status", "logs", "size", "diff", "promote", "rollback", "destroy"),
+    "preparing": ("build", "env", "model", "image", "iam"),
 }
 """The module of `decide` is `semif.cli.asking.decide`."""
 _MODULES = {name: f"semif.cli.{room}.{name}" for room, names in _ROOMS.items() for name in names} | {
@@ -21,7 +21,7 @@ _MODULES = {name: f"semif.cli.{room}.{name}" for room, names in _ROOMS.items() f
 }
 COMMANDS = (
     "demo", "serve", "deploy", "decide", "ask", "submit", "batch", "evaluate", "calibrate", "status", "logs",
-    "size", "diff", "rollback", "destroy", "build", "env", "model", "image",
+    "size", "diff", "promote", "rollback", "destroy", "build", "env", "model", "image", "iam",
 )  # fmt: skip
 """In the order of `semif --help`."""
 

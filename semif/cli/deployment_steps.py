@@ -10,6 +10,7 @@ from rich.table import Table
 from semif.aws.clients import aws_errors
 from semif.builds.codebuild import StartedBuild
 from semif.builds.environment_builds import build_environment
+from semif.builds.promotion import promoted_lock
 from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
 from semif.client.reply import WireAnswer
@@ -51,6 +52,8 @@ def start_local(steps: Steps, name: str, *, tied: bool = False) -> Target:
 def deploy_chain(steps: Steps, target: Target, *, recreate: bool = False) -> WireAnswer | Completion | None:
     """Artifacts, builds, endpoint and a first answer. Raises SemifError at the first step that fails.
 
+    A lock that was promoted is deployed as it is, and nothing is built.
+
     With `recreate` an endpoint that is there is deleted first; see `stages.deploy_endpoint`.
 
     In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
@@ -63,7 +66,12 @@ def deploy_chain(steps: Steps, target: Target, *, recreate: bool = False) -> Wir
     if target.environment.preset is not None:
         with steps.step(f"deploy {target.environment.artifacts_stack}") as step:
             stages.deploy_artifacts(target, step.tell)
-    build_step(steps, target)
+    promoted = promoted_lock(target)
+    if promoted is None:
+        build_step(steps, target)
+    else:
+        with steps.step("take the image and the model that were promoted") as step:
+            step.note = f"built in {promoted.origin.environment}"
     return endpoint_steps(steps, target, partial(stages.deploy_endpoint, target, recreate=recreate))
 
 

@@ -47,6 +47,11 @@ class BuiltImage(LockPart):
     base: ImageRef
     """The Deep Learning Container that the image extends."""
 
+    @property
+    def tag(self) -> str:
+        """What buildspec.yml tags it with: source and base, so that another of either is another tag."""
+        return f"{self.source_sha256}-{self.base.digest.removeprefix('sha256:')[:32]}"
+
 
 class UnbuiltImage(LockPart):
     """Stands for an image on the AWS of this machine, which builds none; nothing else may hold it."""
@@ -62,6 +67,14 @@ class PublishedImage(LockPart):
     """In AWS's private registry of the lock's region."""
     base: ImageRef
     """The same image in the public registry, where its digest was found."""
+
+
+class Origin(LockPart):
+    """Where image and model were built, in a lock that `semif promote` wrote."""
+
+    environment: EnvironmentName
+    account: AccountId
+    region: Region
 
 
 _BUILT, _UNBUILT, _PUBLISHED = "a built image", "an unbuilt image", "a published image"
@@ -94,6 +107,9 @@ class Lock(LockPart):
         Discriminator(_image_kind),
     ]
     model: LockedModel
+    built_in: Origin | None = None
+    """None, and not in the file, where they were built in the lock's own environment. A Semif that does not
+    know promotion refuses the key: its `semif deploy` would build anew."""
     example: bool = False
     """True for the locks of synth checks: `semif deploy` refuses them."""
 
@@ -128,6 +144,11 @@ class Lock(LockPart):
             return str(self.image.uri)
         return f"{registry_of(self.account, self.region)}/unbuilt@sha256:{self.image.source_sha256}"
 
+    @property
+    def origin(self) -> Origin:
+        """Where image and model were built."""
+        return self.built_in or Origin(environment=self.environment, account=self.account, region=self.region)
+
     def pins_same_as(self, other: "Lock") -> bool:
         """Whether both deploy the same image and the same model, however they were built."""
         return (self.image_uri, self.model.address) == (other.image_uri, other.model.address)
@@ -141,6 +162,8 @@ class Lock(LockPart):
         content = self.model_dump(by_alias=True, mode="json")
         if not self.example:
             del content["example"]
+        if self.built_in is None:
+            del content["built_in"]
         return content
 
 

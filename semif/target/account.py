@@ -14,14 +14,15 @@ from semif.aws.clients import Aws, describe, is_denied
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.images.regional_images import reaches_public_registry
+from semif.rights.place import BOOTSTRAP_QUALIFIER
 from semif.target.endpoint_state import find_endpoint
 from semif.target.key_policy import key_policy_warnings
 from semif.target.published_image import published_image_problem
 from semif.target.quotas import check_quotas
 from semif.target.rollback_alarms import rollback_alarm_warnings
 
-BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
-"""Where `cdk bootstrap` leaves its version; `hnb659fds` is the CDK's default qualifier."""
+BOOTSTRAP_PARAMETER = f"/cdk-bootstrap/{BOOTSTRAP_QUALIFIER}/version"
+"""Where `cdk bootstrap` leaves its version."""
 BOOTSTRAP_VERSION = 6
 """What aws-cdk-lib's DefaultStackSynthesizer asks for (`requiresBootstrapStackVersion` in cdk.out)."""
 

@@ -17,7 +17,7 @@ SHOWN_URL = "http://127.0.0.1:8080"
 """Where the pages say that `make serve` listens."""
 TASKS = 4
 """About so many of the labelled tasks are asked."""
-HERE = {"env", "model list", "model build", "evaluate report", "evaluate compare"}
+HERE = {"env", "iam", "model list", "model build", "evaluate report", "evaluate compare"}
 """Commands that need nothing, or what the page's commands before made."""
 AT_A_URL = {"decide", "size", "evaluate run", "evaluate wordings"}
 """Commands that need an adapter, where they name one; an AWS account otherwise."""
@@ -26,7 +26,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         ("demo", "deploy", "status", "logs", "destroy", "build", "ask", "batch", "submit"), "AWS; tests/e2e"
     ),
-    **dict.fromkeys(("diff", "rollback"), "AWS"),
+    **dict.fromkeys(("diff", "promote", "rollback"), "AWS"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
     "model pin": "Hugging Face",

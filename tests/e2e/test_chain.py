@@ -136,6 +136,29 @@ def test_a_second_build_changes_nothing(project: Path) -> None:
     assert built.stdout.encode() == before == path.read_bytes()
 
 
+def test_what_is_promoted_is_deployed_and_nothing_is_built(project: Path) -> None:
+    environments = project / "environments"
+    (environments / "live.toml").write_text((environments / "demo.toml").read_text())
+    try:
+        promoted = semif(project, "promote", "demo", "live", "--local", "--json")
+        assert promoted.returncode == 0, promoted.stderr
+        assert "deploy Semif-live-Artifacts" in promoted.stderr
+        lock = read_lock(local_server.lock_path(project, "live"))
+        assert promoted.stdout.encode() == lock.canonical_bytes()
+        tried = read_lock(local_server.lock_path(project, "demo"))
+        assert lock.built_in == tried.origin
+        assert lock.model.bucket != tried.model.bucket
+        assert lock.model.archive_sha256 == tried.model.archive_sha256
+        deployed = semif(project, "deploy", "live", "--local", "--json")
+        assert deployed.returncode == 0, deployed.stderr
+        assert "take the image and the model that were promoted (built in demo)" in deployed.stderr
+        assert "build the image and the model" not in deployed.stderr
+        assert read_lock(local_server.lock_path(project, "live")) == lock
+    finally:
+        semif(project, "destroy", "live", "--local", "--yes")
+        (environments / "live.toml").unlink()
+
+
 def test_diff_shows_what_a_deployment_would_change_and_else_nothing(project: Path) -> None:
     compared = semif(project, "diff", "demo", "--local", "--json")
     assert compared.returncode == 0, compared.stderr

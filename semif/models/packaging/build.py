@@ -95,7 +95,7 @@ def find_model(
     Raises SemifError where something else is in its place.
     """
     manifest = preset.manifest()
-    place = _place(models, manifest, model_format)
+    place = model_place(models, manifest, model_format)
     if model_format == "prefix":
         complete = find_published_files(client, place, manifest)
         return _unpacked(preset, place, reused=True) if complete else None
@@ -108,7 +108,7 @@ def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progr
     if published := find_model(client, preset, models, model_format):
         return published
     manifest = preset.manifest()
-    place = _place(models, manifest, model_format)
+    place = model_place(models, manifest, model_format)
     paths, untried = _checked_files(preset, progress)
     # Beside the cached model, which has room for models; /tmp is often small or in memory.
     cache_root().mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,8 @@ def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progr
         return _unpacked(preset, place, untried)
 
 
-def _place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) -> S3Uri:
+def model_place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) -> S3Uri:
+    """Where the archive of `manifest` lies under `models`, or the prefix of its files."""
     return models.child(manifest.sha256, ARCHIVE_FILE if model_format == "tar.gz" else FILES_FOLDER)
 
 

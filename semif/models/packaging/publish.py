@@ -6,6 +6,7 @@ ETags and composite checksums of multipart uploads say nothing about it and are 
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from boto3.s3.transfer import TransferConfig
@@ -75,21 +76,25 @@ def publish(
             content,
             uri.bucket,
             uri.key,
-            ExtraArgs={"Metadata": metadata, "ContentType": _content_type(file)},
+            ExtraArgs={"Metadata": metadata, "ContentType": content_type(file.path.name)},
             Config=TRANSFER,
-            Callback=_Meter("upload", file.bytes, progress),
+            Callback=Meter("upload", file.bytes, progress),
         )
-    _read_back(client, file, uri, progress)
-    return Published(uri, file.bytes, file.sha256)
+    published = Published(uri, file.bytes, file.sha256)
+    read_back(client, published, progress)
+    return published
 
 
-def _content_type(file: HashedFile) -> str:
+def content_type(name: str) -> str:
+    """By the file's ending."""
     return {".gz": "application/gzip", ".json": "application/json"}.get(
-        file.path.suffix, "application/octet-stream"
+        PurePosixPath(name).suffix, "application/octet-stream"
     )
 
 
-def _read_back(client: "S3Client", file: HashedFile, uri: S3Uri, progress: Progress) -> None:
+def read_back(client: "S3Client", published: Published, progress: Progress = silent) -> None:
+    """Read all of what was just put there. Raises SemifError where it differs, and deletes it again."""
+    uri, size = published.uri, published.bytes
     with aws_errors():
         version = client.head_object(Bucket=uri.bucket, Key=uri.key).get("VersionId")
         which = {"VersionId": version} if version else {}
@@ -100,13 +105,13 @@ def _read_back(client: "S3Client", file: HashedFile, uri: S3Uri, progress: Progr
             reader,  # type: ignore[arg-type]  # the transfer needs no more of a file than `write`
             ExtraArgs=which,
             Config=TRANSFER,
-            Callback=_Meter("read back", file.bytes, progress),
+            Callback=Meter("read back", size, progress),
         )
-        if (reader.bytes, reader.sha256) == (file.bytes, file.sha256):
+        if (reader.bytes, reader.sha256) == (size, published.sha256):
             return
     problem = (
         f"{uri} came back as {reader.bytes:,} bytes with SHA-256 {reader.sha256}, uploaded were "
-        f"{file.bytes:,} bytes with SHA-256 {file.sha256}"
+        f"{size:,} bytes with SHA-256 {published.sha256}"
     )
     try:
         with aws_errors():
@@ -138,7 +143,7 @@ class _Hashing:
         return self._digest.hexdigest()
 
 
-class _Meter:
+class Meter:
     """Adds up what the transfer's threads report; a race between them spoils the bar at most."""
 
     def __init__(self, step: str, total: int, progress: Progress) -> None:

@@ -1,0 +1,134 @@
+"""A published model from one bucket into another: the same bytes, proven by reading back what arrived.
+
+Within an account S3 copies by itself; from one account to another the bytes go through this machine, so that
+neither account has to open its bucket to the other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from semif.aws.clients import aws_errors
+from semif.aws.s3 import S3Uri, head
+from semif.errors import SemifError
+from semif.models.packaging.hashed_file import HashedFile
+from semif.models.packaging.prefix import find_published_files
+from semif.models.packaging.publish import (
+    CONTENT_METADATA,
+    MANIFEST_METADATA,
+    TRANSFER,
+    Meter,
+    Published,
+    content_type,
+    find_published,
+    publish,
+    read_back,
+)
+from semif.models.sources.cache import cache_root
+from semif.progress import Progress, silent
+from semif_adapter.archive.manifest import MANIFEST_FILE, ModelManifest
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """From `source` to `target`, two clients; `same_account` where the second may read what the first may."""
+
+    source: "S3Client"
+    target: "S3Client"
+    same_account: bool
+    progress: Progress = silent
+
+    def carry_archive(self, place: S3Uri, new_place: S3Uri, manifest_sha256: str, sha256: str) -> bool:
+        """Have the archive of `place`, whose SHA-256 is `sha256`, at `new_place`; False where it was there.
+
+        Raises SemifError where either place holds something else. What arrives with other bytes is deleted.
+        """
+        there = find_published(self.target, new_place, manifest_sha256)
+        if there is not None:
+            _check(there, sha256)
+            return False
+        published = find_published(self.source, place, manifest_sha256)
+        if published is None:
+            raise SemifError(f"{place} does not exist: the model was deleted; build it anew")
+        _check(published, sha256)
+        self._carry(published, new_place, manifest_sha256)
+        return True
+
+    def carry_files(self, place: S3Uri, new_place: S3Uri, manifest: ModelManifest) -> bool:
+        """The same for the files of `manifest` under two prefixes; its own file goes last."""
+        if find_published_files(self.target, new_place, manifest):
+            return False
+        if not find_published_files(self.source, place, manifest):
+            raise SemifError(f"{place}/ does not hold all files of the model; build it anew")
+        for name, sha256 in _files(manifest):
+            self.carry_archive(place.child(name), new_place.child(name), manifest.sha256, sha256)
+        return True
+
+    def carry_small(self, place: S3Uri, new_place: S3Uri) -> None:
+        """Copy a small object that counts for nothing but people; where there is none, none is copied."""
+        if head(self.source, place) is None or head(self.target, new_place) is not None:
+            return
+        with aws_errors():
+            body = self.source.get_object(Bucket=place.bucket, Key=place.key)["Body"].read()
+            self.target.put_object(
+                Bucket=new_place.bucket, Key=new_place.key, Body=body, ContentType=content_type(place.key)
+            )
+
+    def _carry(self, published: Published, new_place: S3Uri, manifest_sha256: str) -> None:
+        if not self.same_account:
+            self._through_here(published, new_place, manifest_sha256)
+            return
+        place = published.uri
+        metadata = {CONTENT_METADATA: published.sha256, MANIFEST_METADATA: manifest_sha256}
+        with aws_errors():
+            self.target.copy(
+                {"Bucket": place.bucket, "Key": place.key},
+                new_place.bucket,
+                new_place.key,
+                SourceClient=self.source,
+                # Copies in parts take no metadata along, so it is said again.
+                ExtraArgs={
+                    "Metadata": metadata,
+                    "MetadataDirective": "REPLACE",
+                    "ContentType": content_type(place.key),
+                },
+                Config=TRANSFER,
+                Callback=Meter("copy the model", published.bytes, self.progress),
+            )
+        read_back(self.target, Published(new_place, published.bytes, published.sha256), self.progress)
+
+    def _through_here(self, published: Published, new_place: S3Uri, manifest_sha256: str) -> None:
+        # Beside the cached models, where there is room for one; /tmp is often small or in memory.
+        cache_root().mkdir(parents=True, exist_ok=True)
+        place = published.uri
+        with TemporaryDirectory(dir=cache_root(), prefix="promote-") as name:
+            path = Path(name) / place.key.rpartition("/")[2]
+            with aws_errors():
+                self.source.download_file(
+                    place.bucket,
+                    place.key,
+                    str(path),
+                    Config=TRANSFER,
+                    Callback=Meter("download the model", published.bytes, self.progress),
+                )
+            # Other bytes than the hash says are found when they are read back, and deleted then.
+            file = HashedFile(path, published.bytes, published.sha256)
+            publish(self.target, file, new_place, manifest_sha256, self.progress)
+
+
+def _files(manifest: ModelManifest) -> Iterator[tuple[str, str]]:
+    yield from ((member.file, member.sha256) for member in manifest.members)
+    yield MANIFEST_FILE, manifest.sha256
+
+
+def _check(published: Published, sha256: str) -> None:
+    if published.sha256 != sha256:
+        raise SemifError(
+            f"{published.uri} has the SHA-256 {published.sha256}, the lock says {sha256}; what is published "
+            "is never overwritten, look at it, then delete it"
+        )

@@ -1,0 +1,1 @@
+"""Who may do what in an account: the rights that the commands need, and policies made of them."""

@@ -1,0 +1,84 @@
+"""ARNs of what an environment has in its account and region, as far as names are known before it is made."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import botocore.session
+from botocore.exceptions import UnknownRegionError
+
+from semif.environment.environment import Environment
+from semif.errors import SemifError, shown
+
+BOOTSTRAP_QUALIFIER = "hnb659fds"
+"""The CDK's default, part of the names of all that `cdk bootstrap` makes."""
+_STACK_NAME_CHARACTERS = 24
+"""Of the 63 that a bucket's name may have, CloudFormation gives at least so many to the stack's name: two
+hyphens and its random ending of 12 or 13 characters leave twice this and no more (counted, not seen)."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an environment is: names that CloudFormation chooses are patterns, as narrow as they can be."""
+
+    environment: Environment
+    account: str
+    region: str
+
+    @property
+    def partition(self) -> str:
+        """`aws`, `aws-cn` and so on. Raises SemifError for a region that is none."""
+        return _partition_of(self.region)
+
+    def arn(self, service: str, resource: str) -> str:
+        """Of a resource of this account and region."""
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+    def role(self, name: str) -> str:
+        """Of a role of this account."""
+        return f"arn:{self.partition}:iam::{self.account}:role/{name}"
+
+    def bootstrap_role(self, kind: str) -> str:
+        """Of one of the roles that `cdk bootstrap` makes: `deploy`, `file-publishing`, `lookup`."""
+        return self.role(f"cdk-{BOOTSTRAP_QUALIFIER}-{kind}-role-{self.account}-{self.region}")
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """Both, whatever their random ids."""
+        names = (self.environment.artifacts_stack, self.environment.endpoint_stack)
+        return tuple(self.arn("cloudformation", f"stack/{name}/*") for name in names)
+
+    @property
+    def model_bucket(self) -> str:
+        """The bucket of the Artifacts stack."""
+        return self._bucket(self.environment.artifacts_stack)
+
+    @property
+    def lines_bucket(self) -> str:
+        """The bucket of the Endpoint stack, where requests and answers lie in the modes async and batch."""
+        return self._bucket(self.environment.endpoint_stack)
+
+    def _bucket(self, stack: str) -> str:
+        return f"arn:{self.partition}:s3:::{stack.lower()[:_STACK_NAME_CHARACTERS]}*"
+
+    @property
+    def repository(self) -> str:
+        """The ECR repository of the Artifacts stack."""
+        return self.arn("ecr", f"repository/{self.environment.artifacts_stack.lower()}-*")
+
+    def log_group(self, name: str) -> tuple[str, ...]:
+        """A group and its streams."""
+        group = self.arn("logs", f"log-group:{name}")
+        return group, f"{group}:*"
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint, whose name is fixed."""
+        return self.arn("sagemaker", f"endpoint/{self.environment.endpoint_name}")
+
+
+@cache
+def _partition_of(region: str) -> str:
+    try:
+        return str(botocore.session.get_session().get_partition_for_region(region))
+    except UnknownRegionError:
+        raise SemifError(f"{shown(region)} is no region; give one such as eu-central-1") from None
