@@ -125,9 +125,8 @@ def overload(bench: Bench) -> str:
     asking, refused, answered = client(retry=Retry(max_attempts=1), connections=_THREADS), 0, 0
     with ThreadPoolExecutor(_THREADS) as pool:
         for number in range(_ROUNDS):
-            bodies = [
-                _long_request(environment.settings.context_tokens, number, at) for at in range(_THREADS)
-            ]
+            words = environment.settings.context_tokens * (number + 1) // (2 * _ROUNDS)  # more each round
+            bodies = [_long_request(words, number, at) for at in range(_THREADS)]
             outcomes = list(pool.map(partial(_is_answered, asking), bodies))
             answered, refused = answered + outcomes.count(True), refused + outcomes.count(False)
             if refused:
