@@ -63,7 +63,11 @@ def _advice(bench: Bench) -> str:
 
 
 def _settle(target: Target, name: str, bench: Bench) -> None:
-    """CloudFormation deletes no stack that is being updated: have it stop, and wait for that."""
+    """CloudFormation deletes no stack that is being updated: have it stop, and wait for that.
+
+    An update can be cancelled in UPDATE_IN_PROGRESS alone; it is rolled back then ("Cancel a stack update",
+    CloudFormation's user guide, read 2026-11-30).
+    """
     deadline = time.monotonic() + _SETTLE_SECONDS
     while (stack := find_stack(target.aws, name)) is not None:
         if not stack.status.startswith("UPDATE_") or not stack.status.endswith("_IN_PROGRESS"):

@@ -76,7 +76,7 @@ class Step:
     expected: str
     """What should happen, as `source` says."""
     source: str
-    """The page of AWS's documentation (read 2026-11-30), or this project's."""
+    """The page of AWS's documentation that says so."""
     run: Callable[[Bench], str]
     """Does it and says in a line what was seen. Raises SurpriseError, or another SemifError."""
     rows: tuple[str, ...]

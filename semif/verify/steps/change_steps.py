@@ -135,7 +135,11 @@ def _has_figure(target: Target, namespace: str, metric: str, dimensions: dict[st
 
 
 def _set_off(target: Target, look: EndpointLook) -> None:
-    """Put the alarm into ALARM while the new fleet is watched; CloudWatch soon sets it right again."""
+    """Put the alarm into ALARM, again at each look while the new fleet is watched.
+
+    A metric alarm soon returns to its own state, often within seconds (SetAlarmState, CloudWatch's API
+    reference, read 2026-11-30). Whether SageMaker sees so short an alarm is part of what this shows.
+    """
     if not TAKING_OVER.intersection(look.stages):
         return
     with suppress(SemifError), aws_errors():  # a look must not raise; without ALARM the step is a surprise

@@ -3,9 +3,12 @@
 import json
 import re
 import secrets
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 
 from semif.aws.container_log import LogLine, read_log
 from semif.builds.environment_builds import build_environment
@@ -18,6 +21,10 @@ from semif.deployment import stages
 from semif.deployment.first_answer import first_answer
 from semif.deployment.modes import deployed_mode
 from semif.errors import ProblemsError, SemifError
+from semif.evaluation.asking.evaluation import evaluate
+from semif.evaluation.asking.targets import endpoint_target
+from semif.evaluation.runs.labelled_tasks import read_task_sets
+from semif.evaluation.runs.run_file import Asking, read_run
 from semif.target.account import check_account
 from semif.target.target import Target
 from semif.verify.step import Bench, SurpriseError
@@ -25,6 +32,9 @@ from semif.verify.steps.reference import local_adapter
 
 EXAMPLES = ("routing.json", "yes-or-no.json", "two-questions.json")
 """Of examples/: what is asked, and compared."""
+TASKS = "labelled.jsonl"
+_TASKS = 6
+"""Of them; what they are worth is for an evaluation to say."""
 _THREADS = 24
 """That overload a container together."""
 _ROUNDS = 5
@@ -70,6 +80,20 @@ def ask(bench: Bench) -> str:
             f"the answers are of the models {', '.join(sorted(models))}, pinned is {preset.model.sha256}"
         )
     return f"{len(results)} answers to {len(EXAMPLES)} requests, all of the pinned model"
+
+
+def labelled(bench: Bench) -> str:
+    """Some labelled tasks, as `semif evaluate run` asks them."""
+    where = bench.target()
+    sets = read_task_sets([where.root / "examples" / TASKS])
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "run.jsonl"
+        with closing(endpoint_target(where, None, max_tokens=1, connections=2)) as target:
+            evaluate(target, sets, Asking(concurrency=2, limit=_TASKS), output, lambda _done, _of: None)
+        statuses = [record.status for record in read_run(output).records]
+    if statuses != ["answered"] * _TASKS:
+        raise SurpriseError(f"the tasks were {', '.join(statuses)}")
+    return f"{len(statuses)} tasks of examples/{TASKS} answered"
 
 
 def compare(bench: Bench) -> str:
