@@ -20,6 +20,7 @@ _SETTLE_SECONDS = 3600.0
 def remove_endpoint(bench: Bench) -> None:
     """Take the endpoint's stack away, so that another mode can take its place. Raises SemifError."""
     target = bench.target()
+    _settle(target, target.environment.endpoint_stack, bench)
     remove_stack(target, target.environment.endpoint_stack, bench.tell)
 
 

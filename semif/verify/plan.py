@@ -60,11 +60,13 @@ class Plan:
 
     def lines(self, *, max_usd: float, max_minutes: float) -> Iterator[str]:
         """For people, before they are asked."""
-        name, most = self.bench.name, max(step.instances for step in self.steps)
+        most = max(step.instances for step in self.steps)
         types = ", ".join(self.environment.endpoint.instance_types)
-        yield f"{name} is made from environments/{self.bench.of}.toml, shown in {len(self.steps)} steps, and"
-        yield f"taken away: a bucket, builds, an image, and one endpoint after the other, on up to {most} of"
-        yield f"{types}. Nothing of {self.bench.of} itself is touched."
+        yield (
+            f"{self.bench.name} is made from environments/{self.bench.of}.toml, shown in {len(self.steps)} "
+            "steps, and taken away: a bucket, builds, and one endpoint or job after the other, on up to "
+            f"{most} of {types}. Nothing of {self.bench.of} itself is touched."
+        )
         if self.bench.local:
             yield "All of it is on this machine and costs nothing."
             return
@@ -73,7 +75,10 @@ class Plan:
             f"(${self.usd_per_hour:,.2f} an hour each, {PRICES_OF}; look yours up); builds, storage and logs "
             "come to cents."
         )
-        yield f"It stops, and takes everything away, before {max_minutes:,.0f} minutes or ${max_usd:,.2f}."
+        yield (
+            f"It stops, and takes everything away, before {max_minutes:,.0f} minutes or, at that price, "
+            f"${max_usd:,.2f}."
+        )
 
 
 def make_plan(of: str, *, local: bool, profile: str | None, tolerance: float) -> Plan:

@@ -24,6 +24,7 @@ from semif.verify.report import write_report
 from semif.verify.walk import Walk
 
 _REPORTS = Path(".semif") / "verify"
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command()
@@ -158,9 +159,10 @@ def _tell(found: Walk, paths: tuple[Path, Path]) -> None:
 def _aws(plan: Plan, root: Path) -> Iterator[Aws]:
     """The AWS to work on; that of this machine is started, and stopped where nothing else is on it.
 
-    The end of this process by a signal becomes one that the clean-up sees.
+    The end of this process by a signal is one that the clean-up sees. What is ignored (`nohup`) stays so.
     """
-    before = {number: signal.signal(number, _stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ends = [number for number in _ENDS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _stop) for number in ends}
     try:
         if not plan.bench.local:
             yield Aws.from_profile(region=plan.environment.region, profile=plan.bench.profile)
