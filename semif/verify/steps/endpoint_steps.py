@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from semif.aws.container_log import LogLine, read_log
+from semif.aws.stacks import find_stack
 from semif.builds.environment_builds import build_environment
 from semif.client.chat import chat_request, stream
 from semif.client.client import DecisionClient
@@ -43,10 +44,14 @@ _LOG_SECONDS = 600.0
 
 
 def deploy(bench: Bench) -> str:
-    """The whole chain; what has been built before is not built again."""
+    """The whole chain; what has been built before is not built again.
+
+    The bucket, the image and the builds of the first form serve the others too: its Artifacts stack stays.
+    """
     target = bench.target()
     _prepare(bench, target)
-    if target.environment.preset is not None:
+    artifacts = target.environment.artifacts_stack
+    if target.environment.preset is not None and find_stack(target.aws, artifacts) is None:
         stages.deploy_artifacts(target, bench.tell)
     build_environment(target, lambda builds: bench.tell(", ".join(f"{b.name}: {b.phase}" for b in builds)))
     lock = stages.deploy_endpoint(target, bench.tell, lambda look: bench.tell(look.summary))
