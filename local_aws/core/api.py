@@ -18,6 +18,7 @@ _JAVA_PATTERNS = {
     r"[\p{Print}]": r"[\x20-\x7E]",
     r"\p{Print}": r"[\x20-\x7E]",
     r"\p{ASCII}": r"[\x00-\x7F]",
+    r"\p{L}\p{Z}\p{N}": r"\w\s",  # of tags, which take the underscore too
     r"\z": r"\Z",
 }
 """What the models' patterns, which are Java's, spell in another way than Python's."""

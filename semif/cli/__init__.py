@@ -12,7 +12,7 @@ from semif.errors import SemifError
 
 _ROOMS = {
     "asking": ("decide", "ask", "submit", "batch", "serve"),
-    "operating": ("demo", "deploy", "status", "logs", "size", "diff", "promote", "rollback", "destroy"),
+    "operating": ("demo", "deploy", "status", "logs", "size", "diff", "promote", "rollback", "destroy", "verify"),
     "preparing": ("build", "env", "model", "image", "iam"),
 }
 """The module of `decide` is `semif.cli.asking.decide`."""
@@ -21,7 +21,7 @@ _MODULES = {name: f"semif.cli.{room}.{name}" for room, names in _ROOMS.items() f
 }
 COMMANDS = (
     "demo", "serve", "deploy", "decide", "ask", "submit", "batch", "evaluate", "calibrate", "status", "logs",
-    "size", "diff", "promote", "rollback", "destroy", "build", "env", "model", "image", "iam",
+    "size", "diff", "promote", "rollback", "destroy", "verify", "build", "env", "model", "image", "iam",
 )  # fmt: skip
 """In the order of `semif --help`."""
 

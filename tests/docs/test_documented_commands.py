@@ -24,7 +24,8 @@ AT_A_URL = {"decide", "size", "evaluate run", "evaluate wordings"}
 ELSEWHERE = {
     "serve": "what the adapter of these tests is started with",
     **dict.fromkeys(
-        ("demo", "deploy", "status", "logs", "destroy", "build", "ask", "batch", "submit"), "AWS; tests/e2e"
+        ("demo", "deploy", "status", "logs", "destroy", "build", "ask", "batch", "submit", "verify"),
+        "AWS; tests/e2e",
     ),
     **dict.fromkeys(("diff", "promote", "rollback"), "AWS"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",

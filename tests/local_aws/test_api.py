@@ -10,6 +10,14 @@ ENDPOINT = {"EndpointArn": "arn:aws:sagemaker:us-east-1:000000000000:endpoint/e"
 REQUEST = {"EndpointName": "e", "EndpointConfigName": "c"}
 
 
+def test_tags_are_checked_by_the_models_pattern_of_any_letter() -> None:
+    tagged = {**REQUEST, "Tags": [{"Key": "semif:environment", "Value": "straße-1 + 2"}]}
+    assert call("sagemaker", "CreateEndpoint", lambda _: dict(ENDPOINT), tagged) == ENDPOINT
+    tags = [{"Key": "a|b", "Value": ""}]
+    with pytest.raises(ApiError, match="does not match"):
+        call("sagemaker", "CreateEndpoint", lambda _: dict(ENDPOINT), {**REQUEST, "Tags": tags})
+
+
 def test_a_sound_call_passes_through() -> None:
     assert call("sagemaker", "CreateEndpoint", lambda _: dict(ENDPOINT), dict(REQUEST)) == ENDPOINT
 

@@ -21,7 +21,9 @@ def copy_project(folder: Path) -> Path:
     return project
 
 
-def semif(project: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+def semif(
+    project: Path, *arguments: str, text: str | None = None, seconds: float = 400
+) -> subprocess.CompletedProcess[str]:
     """A command as a user types it in the project; an AWS profile of theirs must not matter."""
     return subprocess.run(
         [sys.executable, "-m", "semif", *arguments],
@@ -38,7 +40,7 @@ def semif(project: Path, *arguments: str, text: str | None = None) -> subprocess
         capture_output=True,
         text=True,
         check=False,
-        timeout=400,
+        timeout=seconds,
     )
 
 
