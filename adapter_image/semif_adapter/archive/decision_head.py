@@ -8,8 +8,10 @@ llama.cpp's converters write `<architecture>.decision.type`, temperatures beside
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from semif_adapter.contract.wire import QuestionKind
+if TYPE_CHECKING:  # the child processes of a start do without pydantic
+    from semif_adapter.contract.wire import QuestionKind
 
 Metadata = Callable[[str], str | None]
 """A GGUF's scalar under a key, as llama.cpp puts it into text (`true`, `0.000001`); None for none."""
@@ -53,7 +55,7 @@ class DecisionHead:
     max_head_tokens: int
     """Tokens of question and options that an encoder was trained with; 0 for others."""
 
-    def temperature(self, kind: QuestionKind, options: int) -> float:
+    def temperature(self, kind: "QuestionKind", options: int) -> float:
         """What divides the scores of a question of this kind with so many options; 1 where none is told."""
         ends = _LEV_BUCKET_ENDS if self.kind == "lev" else _BUCKET_ENDS
         bucket = next(name for end, name in ends if options <= end)
