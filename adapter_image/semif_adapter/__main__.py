@@ -14,6 +14,8 @@ from semif_adapter.serving import line_writer
 EXIT_FAILED = 1
 EXIT_USAGE = 64
 """EX_USAGE of sysexits.h."""
+MOST_SAID = 10_000
+"""Characters of one message: a manifest may have a hundred thousand problems, and long lines are lost."""
 
 
 def start(arguments: list[str], run: Callable[[Settings], int]) -> NoReturn:
@@ -39,7 +41,9 @@ def _status(arguments: list[str], run: Callable[[Settings], int]) -> int:
 
 def _say(message: str) -> None:
     """One line for the operator, whatever the message holds."""
-    line_writer.STANDARD_ERROR.write(f"semif_adapter: {' '.join(message.split())}")
+    line = " ".join(message.split())
+    cut = line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]} and more"
+    line_writer.STANDARD_ERROR.write(f"semif_adapter: {cut}")
 
 
 if __name__ == "__main__":

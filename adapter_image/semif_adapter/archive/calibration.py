@@ -139,6 +139,8 @@ class LoadedCalibration:
 
 def load_calibration(path: Path) -> LoadedCalibration:
     """Read a calibration file; raises StartupError with all its problems."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise StartupError(f"cannot read {path}: it is not a file; fit the calibration again")
     try:
         with path.open("rb") as file:
             data = file.read(MAX_CALIBRATION_BYTES + 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # a model's first load, in a process of its own, does without pydantic
+if TYPE_CHECKING:  # the child processes of a start do without pydantic
     from semif_adapter.contract.wire import QuestionKind
 
 Metadata = Callable[[str], str | None]

@@ -6,12 +6,16 @@ A key that the caller chose is named by its position in its object, counted from
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, ValidationError
 
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
 
 MAX_REPORTED = 20
 """Most problems spelt out in one reply."""
+
+MAX_FINDINGS = 5_000
+"""Most of pydantic's findings that are looked at: it makes all at once, and no other thread runs meanwhile;
+200,000 of them, of a body of 400 kB, take seconds."""
 
 IsOurs = Callable[[Location], bool]
 """Whether the key at the end of a location is one of the wire's, and may be shown."""
@@ -32,6 +36,15 @@ SHAPE_MESSAGES = {
     "literal_error": "must be {limit[expected]}, got {got}",
 }
 """pydantic's error types that our models can give, in our words; its own show the caller's keys."""
+
+
+def findings(error: ValidationError) -> list[ErrorDetails]:
+    """What pydantic found. Raises InvalidRequestError with their number alone where that is too many."""
+    if (count := error.error_count()) > MAX_FINDINGS:
+        said = f"has {count} problems, too many to name; send another body"
+        problem = Problem((), said, "too_many_problems")
+        raise InvalidRequestError(f"the body {problem.message}", problems=[problem])
+    return error.errors(include_url=False, include_context=True)
 
 
 def shape_message(detail: ErrorDetails, allowed: Iterable[str] = ()) -> str:

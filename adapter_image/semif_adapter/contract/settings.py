@@ -58,7 +58,7 @@ class Settings(BaseModel):
     layout: Layout | None = Field(
         None, description="what a prompt begins with, for all requests; unset: by the form of the request"
     )
-    host: str = Field(
+    host: Annotated[str, Field(pattern=r"^[!-~]{1,253}$")] = Field(
         "0.0.0.0",  # noqa: S104 - SageMaker reaches the container from outside
         description="address to listen on",
     )
@@ -154,7 +154,8 @@ class Settings(BaseModel):
         Raises StartupError with one line that names every wrong or unknown variable.
         """
         values = {
-            name[len(PREFIX) :].lower(): value
+            # What is no Unicode in a name can be no key of a model.
+            name[len(PREFIX) :].lower().encode(errors="backslashreplace").decode(): value
             for name, value in environ.items()
             if name.startswith(PREFIX) and value != ""
         }

@@ -107,6 +107,8 @@ def _check_member(folder: Path, member: Member) -> Path:
 
 
 def _read_manifest(path: Path, pinned: str | None) -> ModelManifest | SamplesManifest:
+    if not path.is_file():  # a pipe would be waited for
+        raise StartupError(f"{path} cannot be read: it is not a file; build the model again")
     try:
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise StartupError(f"{path} is larger than {MAX_MANIFEST_BYTES} bytes; build the model again")
@@ -127,7 +129,7 @@ def _read_manifest(path: Path, pinned: str | None) -> ModelManifest | SamplesMan
             f"{'.'.join(map(str, e['loc'])) or 'manifest'}: {e['msg']}" for e in error.errors()
         )
         raise StartupError(f"{path} is not a model manifest: {problems}; build the model again") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StartupError(f"{path} cannot be read as JSON: {error}; build the model again") from None
 
 

@@ -129,8 +129,9 @@ def _load(library: Library, gguf: Path, gpu_layers: int) -> Model:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(line.replace("\n", " ") + "\n")
-    sys.stdout.flush()
+    # A file's name may be no Unicode.
+    sys.stdout.buffer.write(line.replace("\n", " ").encode(errors="backslashreplace") + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def model_info(setup: Setup, file: ModelFile, model: Model, *, invariant: bool) 
     manifest = file.manifest
     return ModelInfo(
         name=manifest.preset if manifest else model.metadata("general.name") or file.path.stem,
-        file=file.path.name,
+        file=file.path.name.encode(errors="backslashreplace").decode(),  # a reply is Unicode
         sha256=file.sha256,
         revision=manifest.revision if manifest else None,
         quantization=manifest.quantization if manifest else model.quantization,

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
 from semif_adapter.contract.request_problems import (
+    findings,
     is_an_echo,
     path_text,
     refuse,
@@ -113,7 +114,7 @@ def is_ours(location: Location) -> bool:
 def _shape_problems(document: object, form: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
     """pydantic's findings in our words; its own show the caller's keys and a line per type of a union."""
     states: set[Location] = set()
-    for detail in error.errors(include_url=False, include_context=True):
+    for detail in findings(error):
         location = detail["loc"]
         if "state" in location and detail["type"] != "missing":
             location = location[: location.index("state") + 1]

@@ -17,7 +17,7 @@ from semif_adapter.contract.errors import (
 )
 
 MAX_HEAD_BYTES = 65_536
-"""Longest request line and headers together."""
+"""Longest request line and headers together, and longest trailers."""
 HEAD_SECONDS = 10.0
 """How long a request's head may take to arrive; an idle kept-alive connection has uvicorn's own limit."""
 
@@ -47,8 +47,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._head_bytes = 0
         self._in_head = True
+        self._bytes_beside_body = 0
+        """Of the head, and later what came since the last of the body: the frames of chunks, and trailers."""
         self._refused = False
         """Whether what still arrives is thrown away."""
         self._offered_upgrade = False
@@ -141,11 +142,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._refused:
             return
-        if self._in_head:
-            self._head_bytes += len(data)
+        self._bytes_beside_body += len(data)
         self._unset_keepalive_if_required()
         self._parse(data)
-        if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+        if self._bytes_beside_body > MAX_HEAD_BYTES and not self.transport.is_closing():
             self._refuse(_head_too_large())
 
     def _parse(self, data: bytes) -> None:
@@ -186,8 +186,13 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _TooManyPipelinedError
         super().on_message_begin()
         if not self._in_head:
-            self._in_head, self._head_bytes = True, 0
+            self._in_head, self._bytes_beside_body = True, 0
             self._await_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, and no trailer: what it would say, the head has decided (RFC 9110, section 6.5)."""
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._check_framing()
@@ -196,7 +201,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._offered_upgrade = False
         super().on_headers_complete()
-        self._in_head = False
+        self._in_head, self._bytes_beside_body = False, 0
         self._stop_timer()
 
     def _check_framing(self) -> None:
@@ -214,13 +219,18 @@ class BoundedProtocol(HttpToolsProtocol):
         if codings and (is_1_0 or codings != [b"chunked"]):
             raise InvalidRequestError("the only transfer coding is chunked, by itself and over HTTP/1.1")
 
+    def on_body(self, body: bytes) -> None:
+        self._bytes_beside_body = 0
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
+        self._bytes_beside_body = 0
         if not self._offered_upgrade:
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
         """What uvicorn calls where the bytes are not HTTP; httptools takes no URL of 64 KiB for one."""
-        too_large = self._in_head and self._head_bytes > MAX_HEAD_BYTES
+        too_large = self._in_head and self._bytes_beside_body > MAX_HEAD_BYTES
         self._refuse(
             _head_too_large() if too_large else InvalidRequestError("the request is not valid HTTP/1.1")
         )
@@ -239,7 +249,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self.cycle is not None and not self.cycle.response_complete:
             self._await_head()  # a pipelined request; closing would lose the answer to the one before
-        elif self._head_bytes == 0:
+        elif self._bytes_beside_body == 0:
             self.transport.close()
         else:
             self._refuse(RequestTimeoutError(f"the headers did not arrive within {HEAD_SECONDS:g} s"))

@@ -1,5 +1,6 @@
 """Strings in a GGUF's metadata that llama.cpp could not load: why it could not may stand there."""
 
+import os
 from pathlib import Path
 
 from semif_adapter.llama.libllama import GgufParams, Library
@@ -9,7 +10,7 @@ _STRING = 8  # enum gguf_type
 
 def gguf_string(library: Library, path: Path, key: str) -> str | None:
     """The string under `key` in the GGUF at `path`; None where there is none, or no GGUF."""
-    file = library.gguf_init_from_file(str(path).encode(), GgufParams(True, None))
+    file = library.gguf_init_from_file(os.fsencode(path), GgufParams(True, None))
     if not file:
         return None
     try:

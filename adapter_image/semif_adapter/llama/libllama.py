@@ -161,7 +161,7 @@ class Library:
         self._log = ctypes.CFUNCTYPE(None, ctypes.c_int, _text, _pointer)(self._hear)
         self.llama_log_set(ctypes.cast(self._log, _pointer), None)
         if len(self._handles) > 1:
-            self.ggml_backend_load_all_from_path(str(folder).encode())
+            self.ggml_backend_load_all_from_path(os.fsencode(folder))
         self.llama_backend_init()
         self.build = self._build()
         self.devices = self._devices()

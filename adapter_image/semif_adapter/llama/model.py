@@ -1,6 +1,7 @@
 """A model's weights and vocabulary; everything else speaks tokens."""
 
 import ctypes
+import os
 from functools import cached_property
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class Model:
             params.write(library.model_layout.devices, "<Q", ctypes.addressof(_NO_DEVICES))
         self.library = library
         with library.loading():
-            self.handle = library.llama_model_load_from_file(str(path).encode(), params)
+            self.handle = library.llama_model_load_from_file(os.fsencode(path), params)
         """llama.cpp's own, which contexts are made with; None once closed."""
         if not self.handle:
             raise StartupError(

@@ -9,6 +9,7 @@ import re
 from pydantic import JsonValue
 
 from semif_adapter.llama.model import Model
+from semif_adapter.prompt.marks import Marks
 
 _NAMED = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
 
@@ -28,13 +29,14 @@ class Harmless:
         """
         marks = {model.token_text(token) for token in range(model.vocab_size) if model.is_control(token)}
         marks |= {text for text in model.user_defined_texts if text.strip() and text in template}
-        longest_first = sorted(marks - {""}, key=lambda text: (-len(text), text))
-        patterns = [*([_NAMED.pattern] if all_named else []), *map(re.escape, longest_first)]
-        self._marks = re.compile("|".join(patterns) or r"(?!)")
+        self._marks = Marks(marks - {""})
+        self._all_named = all_named
 
     def text(self, text: str) -> str:
         """`text` without marks."""
-        return self._marks.sub(_replaced, text)
+        if self._all_named:
+            text = _NAMED.sub(r"<¦\1¦>", text)
+        return self._marks.replaced(text, _harmless)
 
     def content(self, content: JsonValue) -> JsonValue:
         """`content` without marks, in keys too."""
@@ -49,6 +51,6 @@ class Harmless:
                 return content
 
 
-def _replaced(mark: re.Match[str]) -> str:
-    named = _NAMED.fullmatch(mark[0])
+def _harmless(mark: str) -> str:
+    named = _NAMED.fullmatch(mark)
     return f"<¦{named[1]}¦>" if named else " "

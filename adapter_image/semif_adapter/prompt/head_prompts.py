@@ -16,6 +16,7 @@ from jinja2 import TemplateError
 from semif_adapter.archive.decision_head import TEMPLATE
 from semif_adapter.archive.prompt_version import prompt_version
 from semif_adapter.contract.errors import InvalidRequestError, StartupError
+from semif_adapter.contract.question import Content, Question, content_text
 from semif_adapter.contract.wire import Layout
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.prompt.rendering import environment, render_variables
@@ -66,6 +67,15 @@ class HeadPrompts:
     def version(self, layout: Layout) -> str:  # noqa: ARG002 - the model's own template has one alone
         """The `prompt_version` of its prompts."""
         return prompt_version(self._kind, "head", "state-first")
+
+    def refuse_endless(self, question: Question) -> None:
+        """Raise PromptTooLongError for words that no prompt has room for, before they are worked on."""
+        words: list[Content | None] = [question.id, question.state, question.asked]
+        for option in question.options:
+            words += option.id, option.description
+        for content in words:
+            if content is not None:
+                self._length.refuse_endless(content_text(content), question.path)
 
     def write(self, variables: Variables, path: str, known: dict[str, Tokens]) -> Prompt:
         """The prompt that the template makes of `variables`; `known` is a request's memory of beginnings.

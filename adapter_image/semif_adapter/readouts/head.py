@@ -69,6 +69,9 @@ class Head(ABC):
         """The questions of one request."""
         known: dict[str, Tokens] = {}
         group: list[WrittenQuestion] = []
+        for question in questions:
+            go_on()
+            self.prompts.refuse_endless(question)
         for index in range(len(questions)):
             go_on()
             group.append(self._write(index, questions, known))

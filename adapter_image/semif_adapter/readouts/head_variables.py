@@ -38,12 +38,20 @@ class HeadVariables:
     def of(self, question: Question, order: Sequence[int], labels: Sequence[str] = ()) -> dict[str, Any]:
         """Those of `question` with its options in `order`, behind `labels` where the head has such."""
         return {
+            **self.of_schema(question, order, labels),
+            "state": self._content(question.state),
+            "images": [],
+        }
+
+    def of_schema(
+        self, question: Question, order: Sequence[int], labels: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """What `of` says, but of the state."""
+        return {
             "id": self.harmless.text(question.id),
             "type": kind_of(question),
             "instructions": self._content(question.asked),
-            "state": self._content(question.state),
             "options": self._options(question, order, labels),
-            "images": [],
         }
 
     def _options(

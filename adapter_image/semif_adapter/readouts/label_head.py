@@ -117,8 +117,7 @@ class NimbleHead(LabelHead):
         listed = []
         for one in questions:
             first = first_order(one, self.habits)
-            variables = self.variables.of(one, first, self.labels(len(first)))
-            listed.append({key: variables[key] for key in ("id", "type", "instructions", "options")})
+            listed.append(self.variables.of_schema(one, first, self.labels(len(first))))
         return super().template_variables(question, order, questions) | {"questions": listed}
 
 

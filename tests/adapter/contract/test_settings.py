@@ -17,6 +17,9 @@ def test_both_sides_agree_on_the_variables() -> None:
     [
         ("SEMIF_DEADLINE_SECONDS", "0"),
         ("SEMIF_DEADLINE_SECONDS", "3601"),
+        ("SEMIF_HOST", "ü.example"),
+        ("SEMIF_HOST", "\udcff"),
+        ("SEMIF_HOST", "127.0.0.1 "),
         ("SEMIF_LOG_LEVEL", "LOUD"),
         ("SEMIF_METRICS", "yes"),
         ("SEMIF_ENDPOINT_NAME", "a b"),
@@ -28,6 +31,11 @@ def test_a_wrong_or_unknown_variable_is_named_in_one_line(name: str, value: str)
     with pytest.raises(StartupError, match=name) as raised:
         Settings.from_env({name: value})
     assert "\n" not in str(raised.value)
+
+
+def test_a_variable_whose_name_is_no_unicode_is_named() -> None:
+    with pytest.raises(StartupError, match=r"SEMIF_X\\UDCFF is not a setting"):
+        Settings.from_env({"SEMIF_X\udcff": "1"})
 
 
 @pytest.mark.parametrize(

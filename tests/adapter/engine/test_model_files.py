@@ -1,10 +1,12 @@
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 
+from semif_adapter.archive.calibration import load_calibration
 from semif_adapter.archive.manifest import MANIFEST_FILE, Member, ModelManifest, PromptSpec
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
@@ -117,6 +119,8 @@ def test_endings_in_upper_case_are_taken(tmp_path: Path) -> None:
         (CONTENT + b"!", manifest_for(CONTENT).canonical_bytes(), r"has 15 bytes, .* promises 14"),
         (CONTENT[::-1], manifest_for(CONTENT).canonical_bytes(), r"has SHA-256 [0-9a-f]{64}, .* promises"),
         (CONTENT, b"{", "cannot be read as JSON"),
+        (CONTENT, b"[" * 200_000, "cannot be read as JSON"),
+        (CONTENT, b'{"schema":' * 90_000, "cannot be read as JSON"),
         (CONTENT, b'{"schema": 2}', r"schema: .*; preset: .*members: "),
     ],
 )
@@ -129,6 +133,14 @@ def test_a_wrong_archive_stops_the_start(
         find_model(settings)
 
     assert "\n" not in str(raised.value)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / MANIFEST_FILE)
+    with pytest.raises(StartupError, match="is not a file"):
+        find_model(Settings(model_dir=tmp_path, manifest_sha256="0" * 64))
+    with pytest.raises(StartupError, match="is not a file"):
+        load_calibration(tmp_path / MANIFEST_FILE)
 
 
 def test_several_or_no_candidates_are_listed(tmp_path: Path) -> None:

@@ -195,6 +195,61 @@ def test_a_chunked_body_over_http_1_0_ends_the_connection(start_server: StartSer
     assert answers.count(b"HTTP/1.1 ") == 1
 
 
+CHUNKED = (
+    b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"0\r\n" + b"X-Trailer: %s\r\n" % (b"a" * 1000) * 2000,
+        b"0\r\nX-Trailer: " + b"a" * 2_000_000,
+        b"2;x=" + b"a" * 2_000_000,
+        b"0" * 2_000_000,
+    ],
+    ids=["trailers", "one trailer", "extension of a chunk", "size of a chunk"],
+)
+def test_what_a_body_has_beside_its_bytes_is_bounded(start_server: StartServer, endless: bytes) -> None:
+    """Trailers were kept as headers: two gigabytes in five seconds."""
+    server = start_server()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(CHUNKED + b"2\r\n{}\r\n")
+        connection.sendall(endless)
+        answers = received(connection)
+
+    assert answers.startswith(b"HTTP/1.1 4")
+    assert answers.count(b"HTTP/1.1 ") == 1
+    assert b'"invalid_request"' in answers or b'"head_too_large"' in answers
+
+
+def test_trailers_change_nothing(start_server: StartServer, scripted: Any, decision: dict[str, Any]) -> None:
+    """The head has decided (RFC 9110, section 6.5.1); what guards the server has seen no more than that."""
+    server = start_server(scripted())
+    body = server.post({"decision": decision}).partition(b"\r\n\r\n")[2]
+    trailers = b"Content-Encoding: gzip\r\nHost: b\r\nAuthorization: Bearer x\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(CHUNKED + b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(body), body, trailers) + LAST_PING)
+        answers = received(connection)
+
+    assert answers.count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_a_body_of_many_small_chunks_is_taken(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any]
+) -> None:
+    """What frames its chunks is more than the bound of a head, and comes with bytes of the body."""
+    server = start_server(scripted())
+    body = server.post({"decision": decision | {"state": "a" * 20_000}}).partition(b"\r\n\r\n")[2]
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(CHUNKED + chunks + b"0\r\n\r\n" + LAST_PING)
+        answers = received(connection)
+
+    assert answers.count(b"HTTP/1.1 200 OK") == 2
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 def test_an_upgrade_that_a_client_offers_is_passed_over(
     start_server: StartServer, scripted: Any, decision: dict[str, Any], at_once: bool

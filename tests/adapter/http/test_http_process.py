@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from semif.project.root import project_root
+from semif_adapter.archive.manifest import MANIFEST_FILE
 from semif_adapter.contract.settings import Settings
 from semif_adapter.http.server import EXIT_ENGINE_DEAD, EXIT_UNFINISHED
 from tests.support.machine.waiting import eventually
@@ -89,6 +91,34 @@ def test_a_missing_model_ends_the_process_with_one_line(
     assert errors[0].startswith("semif_adapter: cannot start: ")
     assert "no.gguf" in errors[0]
     assert pings <= {0, 503}
+
+
+def test_a_reason_of_any_length_is_told(start: Callable[..., Adapter], tmp_path: Path) -> None:
+    """What is over a megabyte the log drops, since nobody may wait for its reader."""
+    unknown = {f"k{number}": 1 for number in range(30_000)}
+    (tmp_path / MANIFEST_FILE).write_text(json.dumps(unknown))
+
+    _, log = start("-m", "semif_adapter", "serve", SEMIF_MODEL_DIR=str(tmp_path)).end()
+
+    assert "is not a model manifest: preset: Field required" in log.splitlines()[-1]
+    assert log.endswith("and more\n")
+
+
+def test_a_model_whose_name_is_no_unicode_is_served(
+    start: Callable[..., Adapter],
+    tmp_path: Path,
+    tiny_gguf: Callable[..., Path],
+    library_dir: Path,
+    decision: Document,
+) -> None:
+    path = tmp_path / os.fsdecode(b"\xff.gguf")
+    path.write_bytes(tiny_gguf().read_bytes())
+    adapter = start("-m", "semif_adapter", "serve", SEMIF_GGUF=str(path), SEMIF_LIBRARY_DIR=str(library_dir))
+    adapter.wait_ready()
+
+    _, reply = adapter.ask({"decision": decision})
+
+    assert reply["result"]["model"]["file"] == r"\udcff.gguf"
 
 
 def test_a_truncated_model_never_gets_ready(

@@ -1,6 +1,7 @@
 """What goes in: bodies good and bad, over real HTTP. The engine is scripted; nothing here needs weights."""
 
 import json
+import re
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -303,6 +304,32 @@ def test_values_are_bounded_before_they_are_made(server: Server, decision: Docum
     reply = server.ask(body(200_000))
     assert reply.status == 400
     assert reply.json["error"]["message"] == "the body has more than 200000 commas and opening brackets"
+
+
+WRONG = b",".join([b"0"] * 6000)
+NAMED = b",".join(b'"k%d": 0' % number for number in range(6000))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/invocations", b'{"decisions": [' + WRONG + b"]}"),
+        ("/invocations", b'{"decision": {' + NAMED + b"}}"),
+        ("/invocations", b'{"decision": {"options": [' + WRONG + b"]}}"),
+        ("/invocations", b'{"state": "s", "questions": {' + NAMED + b"}}"),
+        ("/v1/systemone", b'{"questions": {"q": {"type": "choice", "criteria": {' + NAMED + b"}}}}"),
+        ("/v1/decisions", b'{"input": "i", "questions": [' + WRONG + b"]}"),
+        ("/v1/decisions", b'{"input": [' + WRONG + b"]}"),
+        ("/v1/decisions", b'{"input": [{"role": "user", "content": [' + WRONG + b"]}]}"),
+    ],
+)
+def test_problems_are_counted_where_they_are_too_many_to_name(server: Server, path: str, body: bytes) -> None:
+    """Hundreds of thousands of them took seconds, in which no ping was answered."""
+    reply = server.request("POST", path, body, {"content-type": "application/json"})
+
+    assert reply.status == (422 if b'"questions": {' in body else 400)
+    assert re.search(rb"has \d+ problems, too many to name", reply.body)
+    assert b"k1" not in reply.body
 
 
 @pytest.mark.parametrize("announced", [True, False], ids=["content-length", "chunked"])

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.models.tiny_heads import LABEL_TEMPLATES, label_metadata
-from semif_adapter.contract.errors import InvalidRequestError, StartupError
+from semif_adapter.contract.errors import InvalidRequestError, PromptTooLongError, StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.engine import Engine
 from semif_adapter.forms.systemone.form import SystemOneForm
 from semif_adapter.llama.libllama import Library
+from semif_adapter.prompt.harmless import Harmless
 from tests.adapter.readouts.comparing import (
     QUESTIONS,
     Whole,
@@ -105,7 +106,7 @@ JSON = st.recursive(
     ),
     max_leaves=6,
 ).filter(lambda value: value is not None and value != "")
-CONTENT = JSON.filter(lambda value: isinstance(value, str | list | dict))
+CONTENT = JSON.filter(lambda value: isinstance(value, str | list | dict) and bool(value))
 
 
 @settings(max_examples=10)
@@ -218,3 +219,28 @@ def _pair(key: str, value: object) -> bytes:
         return name + struct.pack("<IQ", 8, len(value.encode())) + value.encode()
     assert isinstance(value, float)
     return name + struct.pack("<If", 6, value)
+
+
+@pytest.mark.parametrize("place", ["state", "instructions", "key", "description", "name"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_that_are_surely_too_long_are_refused_before_anything_is_done_with_them(
+    marked: Callable[[str], Path],
+    load_engine: LoadEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    place: str,
+) -> None:
+    """To look for marks in megabytes, and to show them in a prompt for each question, stops a checker."""
+    endless = {place: "<" * 1_000_000}
+    asked = {
+        "type": "choice",
+        "instructions": endless.get("instructions", "?"),
+        "criteria": {endless.get("key", "x"): endless.get("description"), "y": None},
+    }
+    request = body({"short": numbered(2), endless.get("name", "a"): asked}, endless.get("state", "s"))
+    form = SystemOneForm.parse(request, Settings())
+    engine = load_engine(marked(kind), context_tokens=512)
+    monkeypatch.setattr(Harmless, "text", None)
+
+    with pytest.raises(PromptTooLongError, match=r"at least \d+ tokens, allowed are 512"):
+        engine.prepare(form.questions, form.layout)

@@ -7,6 +7,7 @@ from pydantic_core import ErrorDetails
 
 from semif_adapter.contract.errors import Location, Problem
 from semif_adapter.contract.request_problems import (
+    findings,
     is_an_echo,
     path_text,
     refuse,
@@ -85,7 +86,7 @@ def parse_request(
 def _shape_problems(document: object, error: ValidationError) -> Iterator[Problem]:
     """pydantic's findings in our words, one for each place."""
     seen: set[Location] = set()
-    for detail in error.errors(include_url=False, include_context=True):
+    for detail in findings(error):
         problem = _shape_problem(document, detail)
         if problem.location not in seen and not is_an_echo(detail):
             seen.add(problem.location)
