@@ -12,7 +12,18 @@ from semif.errors import SemifError
 
 _ROOMS = {
     "asking": ("decide", "ask", "submit", "batch", "serve"),
-    "operating": ("demo", "deploy", "status", "logs", "size", "diff", "promote", "rollback", "destroy", "verify"),
+    "operating": (
+        "demo",
+        "deploy",
+        "status",
+        "logs",
+        "size",
+        "diff",
+        "promote",
+        "rollback",
+        "destroy",
+        "verify",
+    ),
     "preparing": ("build", "env", "model", "image", "iam"),
 }
 """The module of `decide` is `semif.cli.asking.decide`."""
