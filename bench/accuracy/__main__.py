@@ -30,7 +30,8 @@ from semif_adapter.contract.wire import Layout, Readout
 from semif_adapter.engine.engine import Engine
 
 CONTEXT_TOKENS = 4096
-READOUTS: tuple[Readout, ...] = get_args(Readout)
+READOUTS: tuple[Readout, ...] = ("letters", "text")
+"""Those that a model is free to be read with; a decision head has its own."""
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 

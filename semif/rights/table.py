@@ -14,9 +14,9 @@ from semif.rights.place import BOOTSTRAP_QUALIFIER, Place
 from semif.sagemaker.bucket_folders import ANSWERS, FAILURES, LINES, REQUESTS
 from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP, log_group
 
-Task = Literal["deploy", "diff", "call"]
-TASKS: tuple[Task, ...] = ("deploy", "diff", "call")
-"""Deploy, promote, operate and remove; compare and check, reading alone; ask."""
+Task = Literal["deploy", "diff", "call", "verify"]
+TASKS: tuple[Task, ...] = ("deploy", "diff", "call", "verify")
+"""Deploy, promote, operate and remove; compare and check, reading alone; ask; verify, besides deploy."""
 
 
 @dataclass(frozen=True)
@@ -282,6 +282,26 @@ RIGHTS = (
         lambda place: place.log_group(TRANSFORM_LOG_GROUP),
         ("deploy", "call"),
         _in_mode("batch"),
+    ),
+    Right(
+        "take back an update that a verification stops in",
+        ("cloudformation:CancelUpdateStack",),
+        lambda place: place.stacks,
+        ("verify",),
+    ),
+    Right(
+        "provoke a rollback",
+        ("cloudwatch:SetAlarmState",),
+        lambda place: (place.arn("cloudwatch", "alarm:*"),),
+        ("verify",),
+        _has_endpoint,
+    ),
+    Right(
+        "read the figures",
+        ("cloudwatch:GetMetricStatistics",),
+        _everything,
+        ("verify",),
+        _has_endpoint,
     ),
 )
 

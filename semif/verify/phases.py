@@ -266,6 +266,9 @@ ELSEWHERE = {
     "a tag resolved to one platform": "`semif image pin` asks the real registry, and deploys nothing",
     "AWS's sample": "is about its files, which need no AWS",
     "the constructs in another app": "is for that app to deploy",
+    "`semif promote`": "needs a second environment, maybe of another account",
+    "policies of `semif iam`": "needs credentials that have these and no others",
+    "one question to a decision head on every wire": "is about the adapter alone, which `compare` asks",
     "speed beside named baselines": "is measured on an instance, by `make bench`",
 }
 """Rows that name AWS and that no step moves, each with the reason."""

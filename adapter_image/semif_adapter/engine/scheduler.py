@@ -40,7 +40,7 @@ class Scheduler:
 
     def advance(self) -> list[Computation]:
         """Run one forward pass for whose turn it is; who ended, and is no longer known."""
-        self._go(self._suspects[:1] or self._turns.order())
+        self._go(self._turns.order())
         return self.collect()
 
     def collect(self) -> list[Computation]:
@@ -68,14 +68,16 @@ class Scheduler:
     def step(self, order: Sequence[Computation]) -> bool:
         """Run one forward pass for the first of `order`, with others where they share passes.
 
-        Those that can do nothing now are passed over; whether anything was done at all.
+        Those that can do nothing now are passed over; whether anything was done at all. After a fault the
+        suspects come first, one by one.
         """
-        taken: dict[Computation, list[Pass]] = {}
-        tokens = rows = 0
-        for computation in order:
+        for computation in (*self._suspects[:1], *order):
             if computation.abandoned:
                 self._end(computation, AbandonedError("the computation was abandoned"))
                 return True
+        taken: dict[Computation, list[Pass]] = {}
+        tokens = rows = 0
+        for computation in self._suspects[:1] or order:
             if not computation.waiting and (not self._resume(computation) or computation.ended):
                 return True
             for part in computation.waiting:

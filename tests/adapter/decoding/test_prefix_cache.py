@@ -116,9 +116,11 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
     fresh: Fresh, alone: Alone, schedule: list[Request], streams: int
 ) -> None:
     with fresh(streams) as engine:
+        spoiled = False
         for layout, state, numbers in schedule:
             questions = [ask(state, number) for number in numbers]
             if state == SPOILED:
+                spoiled = True
                 with suppress(EngineError):  # the sliding window may have passed the NaN
                     engine.score(questions, layout)
                 continue
@@ -128,7 +130,8 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
                 assert result.option_logits == alone(layout, state, number)
                 assert SUFFIX <= computed(result) <= result.input_tokens
             assert 0 <= timing.prefix_cached_tokens <= timing.prefix_tokens
-            assert sum(map(computed, results)) <= bound
+            # Who meets what a NaN left behind a sliding window is run once more, on an emptied memory.
+            assert spoiled or sum(map(computed, results)) <= bound
             [again], _ = engine.score(questions[-1:], layout)
             assert again.option_logits == results[-1].option_logits
             assert computed(again) == last_segment(again, layout, state)

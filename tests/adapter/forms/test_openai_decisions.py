@@ -31,7 +31,15 @@ ours = st.sampled_from(
 )
 types = st.sampled_from([*ITEM_TYPES, *PART_TYPES, *QUESTION_TYPES, *ROLES, "input_image"])
 secrets = st.builds(lambda text: SECRET + text, st.text(max_size=3))
-scalars = st.none() | st.booleans() | st.integers() | st.floats() | secrets | types | st.just("")
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | secrets
+    | types
+    | st.just("")
+)
 documents: st.SearchStrategy[Any] = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ours | secrets, inner, max_size=5),

@@ -9,11 +9,16 @@ from tests.adapter.http.conftest import ScriptedEngine
 
 line_writer.MOST_BYTES = int(os.environ.get("LOG_BYTES", line_writer.MOST_BYTES))
 dead = False
+again = None
 
 def wait(*_):
-    global dead
-    print("waiting", flush=True)
-    word = sys.stdin.readline().strip()
+    global dead, again
+    if again is None:
+        print("waiting", flush=True)
+        word = sys.stdin.readline().strip()
+        again = word if word in ("fault", "dead") else None
+    else:
+        word, again = again, None
     dead = word == "dead"
     if word == "kill":
         os.kill(os.getpid(), signal.SIGILL)
@@ -32,5 +37,5 @@ start([], lambda settings: serve(settings, load))
 """
 """An engine that waits: for a line on standard input before it has loaded, for another before each answer.
 
-What the line says happens then: `fault` fails this answer, `dead` the engine, `kill` the process. LOG_BYTES
-may bound what of the log waits for its reader."""
+What the line says happens then: `fault` fails this answer, when it is run once more too, `dead` the engine,
+`kill` the process. LOG_BYTES may bound what of the log waits for its reader."""

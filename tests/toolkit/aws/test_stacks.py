@@ -114,6 +114,7 @@ LOCK = Lock.model_validate(
 def state(**changed: str) -> EndpointState:
     fields = {
         "name": "semif-demo",
+        "variant": "AllTraffic",
         "status": "InService",
         "failure_reason": None,
         "config": "config",

@@ -53,6 +53,7 @@ ASKED_BESIDE = {
 WITHOUT_RESOURCES = {
     "application-autoscaling:DescribeScalableTargets",
     "cloudwatch:DescribeAlarms",
+    "cloudwatch:GetMetricStatistics",
     "sagemaker:DescribeModel",
     "sagemaker:ListTransformJobs",
     "servicequotas:ListAWSDefaultServiceQuotas",
