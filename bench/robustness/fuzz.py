@@ -33,10 +33,11 @@ from bench.engine.contenders.adapter_process import (
 )
 from bench.robustness.hostile import compressed, decision_of, misbehave, slow_text, statuses
 from bench.robustness.watched import Watched
+from semif_adapter.machine.memory import MAX_STATE_BYTES
 
 SENDERS = 4
 CANARY_EVERY_SECONDS = 10.0
-GROWTH_ALLOWED_BYTES = 32 * 1024 * 1024
+GROWTH_ALLOWED_BYTES = MAX_STATE_BYTES + 32 * 1024 * 1024  # beginnings that are saved are a cache, bounded
 """Between the medians of the two halves of the run; single samples hold what is being computed just then."""
 SECRET = "Orchideenwasser"
 """Stands in every request's texts; no error and no log line may hold it."""

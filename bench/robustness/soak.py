@@ -17,13 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.engine.contenders.adapter_process import Served, decision, machine, seconds_to_run, write_report
 from bench.robustness.watched import Watched
+from semif_adapter.machine.memory import MAX_STATE_BYTES
 
 CONNECTIONS = 64
 KINDS = {"valid": 5, "several": 1, "invalid": 2, "hang-up": 2}
 """What a client sends next, by weight."""
 LONGEST_WAIT_SECONDS = 5.0
 """How long a refused client waits at most; it would wait for what `retry_after_seconds` says."""
-GROWTH_ALLOWED_BYTES = 32 * 1024 * 1024
+GROWTH_ALLOWED_BYTES = MAX_STATE_BYTES + 32 * 1024 * 1024  # beginnings that are saved are a cache, bounded
 """Between the tenth part of the run, when every buffer has been used, and its end."""
 
 INVALID = (
