@@ -3,9 +3,11 @@
 A key that the caller chose is named by its position in its object, counted from 0 (`decision.state.#2`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import TypeVar
 
+from pydantic import BaseModel
 from pydantic_core import ErrorDetails, ValidationError
 
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
@@ -17,6 +19,7 @@ MAX_FINDINGS = 5_000
 """Most of pydantic's findings that are looked at: it makes all at once, and no other thread runs meanwhile;
 200,000 of them, of a body of 400 kB, take seconds."""
 
+Wire = TypeVar("Wire", bound=BaseModel)
 IsOurs = Callable[[Location], bool]
 """Whether the key at the end of a location is one of the wire's, and may be shown."""
 
@@ -45,6 +48,37 @@ def findings(error: ValidationError) -> list[ErrorDetails]:
         problem = Problem((), said, "too_many_problems")
         raise InvalidRequestError(f"the body {problem.message}", problems=[problem])
     return error.errors(include_url=False, include_context=True)
+
+
+def shaped(
+    document: object,
+    wire: type[Wire],
+    shape_problems: Callable[[ValidationError], Iterable[Problem]],
+    is_ours: IsOurs,
+) -> Wire:
+    """`document`, strict JSON already, as a `wire`. Raises InvalidRequestError with all `shape_problems`."""
+    try:
+        return wire.model_validate(document, strict=False)  # JSON has no tuples: let arrays become them
+    except ValidationError as error:
+        refuse(document, shape_problems(error), is_ours)
+        raise
+
+
+def one_for_each_place(
+    error: ValidationError, problem_of: Callable[[ErrorDetails], Problem]
+) -> Iterator[Problem]:
+    """pydantic's findings in our words, one for each place: a union's are a line per type otherwise."""
+    seen: set[Location] = set()
+    for detail in findings(error):
+        problem = problem_of(detail)
+        if problem.location not in seen and not is_an_echo(detail):
+            seen.add(problem.location)
+            yield problem
+
+
+def object_problem(document: object) -> Problem:
+    """What is wrong with a body that is no object."""
+    return Problem((), f"must be an object, got {type_name(document)}", "model_type")
 
 
 def shape_message(detail: ErrorDetails, allowed: Iterable[str] = ()) -> str:

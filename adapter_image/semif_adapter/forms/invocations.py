@@ -6,6 +6,7 @@ are reported together.
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
@@ -17,6 +18,7 @@ from semif_adapter.contract.request_problems import (
     path_text,
     refuse,
     shape_message,
+    shaped,
     state_problem,
     type_name,
     value_at,
@@ -77,12 +79,10 @@ def parse_decisions(
 
     Raises InvalidRequestError that names every problem in it.
     """
-    wire = DecisionRequest if form == "decision" else DecisionsRequest
-    try:
-        request = wire.model_validate(document, strict=False)  # JSON has no tuples: let arrays become them
-    except ValidationError as error:
-        refuse(document, _shape_problems(document, wire, error), is_ours)
-        raise
+    wire: type[DecisionRequest | DecisionsRequest] = (
+        DecisionRequest if form == "decision" else DecisionsRequest
+    )
+    request = shaped(document, wire, partial(_shape_problems, document, wire), is_ours)
     refuse(document, _meaning_problems(request, max_decisions), is_ours)
     return request
 
@@ -92,11 +92,7 @@ def parse_decision(document: dict[str, Any]) -> Decision:
 
     Raises InvalidRequestError that names every problem found.
     """
-    try:
-        decision = Decision.model_validate(document, strict=False)
-    except ValidationError as error:
-        refuse(document, _shape_problems(document, Decision, error), is_ours)
-        raise
+    decision = shaped(document, Decision, partial(_shape_problems, document, Decision), is_ours)
     refuse(document, _repeated_options((), decision), is_ours)
     return decision
 

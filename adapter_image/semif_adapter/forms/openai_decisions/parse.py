@@ -1,17 +1,19 @@
 """A JSON document to a request of the Decisions API; a place is named by its path, `questions[1].levels`."""
 
 from collections.abc import Iterator
+from functools import partial
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from semif_adapter.contract.errors import Location, Problem
 from semif_adapter.contract.request_problems import (
-    findings,
-    is_an_echo,
+    object_problem,
+    one_for_each_place,
     path_text,
     refuse,
     shape_message,
+    shaped,
     type_name,
     value_at,
 )
@@ -71,26 +73,12 @@ def parse_request(
     Raises InvalidRequestError with every problem in it.
     """
     if not isinstance(document, dict):
-        refuse(
-            document, [Problem((), f"must be an object, got {type_name(document)}", "model_type")], is_ours
-        )
-    try:
-        request = form.model_validate(document)
-    except ValidationError as error:
-        refuse(document, _shape_problems(document, error), is_ours)
-        raise
+        refuse(document, [object_problem(document)], is_ours)
+    request = shaped(
+        document, form, lambda error: one_for_each_place(error, partial(_shape_problem, document)), is_ours
+    )
     refuse(document, _meaning_problems(request, max_questions), is_ours)
     return request
-
-
-def _shape_problems(document: object, error: ValidationError) -> Iterator[Problem]:
-    """pydantic's findings in our words, one for each place."""
-    seen: set[Location] = set()
-    for detail in findings(error):
-        problem = _shape_problem(document, detail)
-        if problem.location not in seen and not is_an_echo(detail):
-            seen.add(problem.location)
-            yield problem
 
 
 def _shape_problem(document: object, detail: ErrorDetails) -> Problem:

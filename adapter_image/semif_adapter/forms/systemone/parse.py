@@ -5,16 +5,17 @@ ever shown back in an error.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
-from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from semif_adapter.contract.errors import Location, Problem
 from semif_adapter.contract.request_problems import (
-    findings,
-    is_an_echo,
+    object_problem,
+    one_for_each_place,
     refuse,
     shape_message,
+    shaped,
     state_problem,
     type_name,
     value_at,
@@ -52,26 +53,12 @@ def parse_system_one(
     Raises InvalidRequestError with every problem in it.
     """
     if not isinstance(document, dict):
-        refuse(
-            document, [Problem((), f"must be an object, got {type_name(document)}", "model_type")], is_ours
-        )
-    try:
-        request = form.model_validate(document, strict=False)  # JSON has no tuples: let arrays become them
-    except ValidationError as error:
-        refuse(document, _shape_problems(document, error), is_ours)
-        raise
+        refuse(document, [object_problem(document)], is_ours)
+    request = shaped(
+        document, form, lambda error: one_for_each_place(error, partial(_shape_problem, document)), is_ours
+    )
     refuse(document, _meaning_problems(document, request, max_questions), is_ours)
     return request
-
-
-def _shape_problems(document: object, error: ValidationError) -> Iterator[Problem]:
-    """pydantic's findings in our words, one for each place: a union's are a line per type otherwise."""
-    seen: set[Location] = set()
-    for detail in findings(error):
-        problem = _shape_problem(document, detail)
-        if problem.location not in seen and not is_an_echo(detail):
-            seen.add(problem.location)
-            yield problem
 
 
 def _shape_problem(document: object, detail: ErrorDetails) -> Problem:
