@@ -61,6 +61,28 @@ class ScriptedContext:
         pass
 
 
+class Gate:
+    """Holds the engine in each of its answers until opened."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self._open = threading.Event()
+
+    def __call__(self, _: Any) -> None:
+        self.entered.release()
+        assert self._open.wait(30)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open()
+
+
 class ScriptedEngine:
     """The engine's door with a script behind it, for what real weights cannot give: slow, failing, NaN.
 

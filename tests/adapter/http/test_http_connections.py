@@ -13,6 +13,7 @@ import pytest
 
 from semif_adapter.http import protocol
 from semif_adapter.http.protocol import MAX_PIPELINED, BoundedProtocol
+from tests.adapter.http.conftest import Gate
 
 PING = b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST_PING = b"GET /ping HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -61,21 +62,15 @@ def test_a_short_pipeline_gets_all_of_its_answers(start_server: StartServer, scr
     ],
 )
 def test_what_breaks_behind_a_request_does_not_take_its_answer(
-    start_server: StartServer, scripted: Any, decision: dict[str, Any], broken: bytes
+    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], broken: bytes
 ) -> None:
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    server = start_server(scripted(wait))
+    server = start_server(scripted(gate))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(server.post({"decision": decision}))
-        assert scoring.wait(30)
+        assert gate.entered.acquire(timeout=30)
         connection.sendall(broken)
         connection.shutdown(socket.SHUT_WR)
-        go_on.set()
+        gate.open()
         answer = received(connection)
 
     assert answer.startswith(b"HTTP/1.1 200 OK")
@@ -84,20 +79,14 @@ def test_what_breaks_behind_a_request_does_not_take_its_answer(
 
 @pytest.mark.parametrize("pipelined", [0, 3])
 def test_a_client_that_closes_its_side_gets_its_answers(
-    start_server: StartServer, scripted: Any, decision: dict[str, Any], pipelined: int
+    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], pipelined: int
 ) -> None:
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    server = start_server(scripted(wait))
+    server = start_server(scripted(gate))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(server.post({"decision": decision}) + PING * pipelined)
         connection.shutdown(socket.SHUT_WR)
-        assert scoring.wait(30)
-        go_on.set()
+        assert gate.entered.acquire(timeout=30)
+        gate.open()
         answers = received(connection)
 
     assert answers.count(b"HTTP/1.1 200 OK") == 1 + pipelined
@@ -105,21 +94,15 @@ def test_a_client_that_closes_its_side_gets_its_answers(
 
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 def test_a_client_that_is_gone_is_not_computed_for(
-    start_server: StartServer, scripted: Any, decision: dict[str, Any], version: bytes
+    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], version: bytes
 ) -> None:
     """Its end of the connection looks the same at first."""
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    server = start_server(scripted(wait))
+    server = start_server(scripted(gate))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(server.post({"decision": decision}).replace(b"HTTP/1.1", b"HTTP/" + version))
-        assert scoring.wait(30)
+        assert gate.entered.acquire(timeout=30)
     assert server.engine.abandoned.wait(30)
-    go_on.set()
+    gate.open()
 
 
 @pytest.mark.parametrize(
@@ -320,17 +303,15 @@ def test_a_connection_whose_answers_nobody_reads_does_not_stay(
 
 
 def test_idle_connections_make_room_for_new_ones(
-    start_server: StartServer, scripted: Any, decision: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    decision: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Four hundred idle sockets on a process with few files killed its ping."""
     monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 4)
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    server = start_server(scripted(wait))
+    server = start_server(scripted(gate))
     with ExitStack() as opened:
 
         def connect() -> socket.socket:
@@ -338,9 +319,9 @@ def test_idle_connections_make_room_for_new_ones(
 
         working = connect()
         working.sendall(server.post({"decision": decision}))
-        assert scoring.wait(30)
+        assert gate.entered.acquire(timeout=30)
         idle = [connect() for _ in range(10)]
         assert server.request("GET", "/ping").status == 200
         assert [connection.recv(1) for connection in idle[:7]] == [b""] * 7
-        go_on.set()
+        gate.open()
         assert working.recv(15) == b"HTTP/1.1 200 OK"

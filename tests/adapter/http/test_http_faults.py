@@ -2,13 +2,13 @@
 
 import json
 import logging
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from tests.adapter.http.conftest import Gate
 from tests.support.machine.waiting import eventually
 
 SECRET = "Orchideenwasser"
@@ -49,18 +49,12 @@ def test_an_unforeseen_failure_says_no_more_than_its_type(
 
 
 def test_a_full_server_answers_503_at_once_and_says_when_to_come_back(
-    start_server: StartServer, scripted: Any, decision: Document
+    start_server: StartServer, scripted: Any, gate: Gate, decision: Document
 ) -> None:
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    server = start_server(scripted(wait), max_in_flight=2)
+    server = start_server(scripted(gate), max_in_flight=2)
     with ThreadPoolExecutor() as callers:
         first = callers.submit(server.ask, {"decision": decision})
-        assert scoring.wait(30)
+        assert gate.entered.acquire(timeout=30)
         second = callers.submit(server.ask, {"decision": decision})
 
         def both_are_in() -> bool:
@@ -69,7 +63,7 @@ def test_a_full_server_answers_503_at_once_and_says_when_to_come_back(
 
         eventually(both_are_in)
         third = server.ask({"decision": decision})
-        go_on.set()
+        gate.open()
         assert third.status == 503
         assert third.json["error"]["code"] == "overloaded"
         assert third.json["retryable"] is True
@@ -79,45 +73,33 @@ def test_a_full_server_answers_503_at_once_and_says_when_to_come_back(
 
 
 def test_an_overloaded_server_reads_what_it_refuses(
-    start_server: StartServer, scripted: Any, decision: Document
+    start_server: StartServer, scripted: Any, gate: Gate, decision: Document
 ) -> None:
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    server = start_server(scripted(wait), max_in_flight=1)
+    server = start_server(scripted(gate), max_in_flight=1)
     with ThreadPoolExecutor() as callers:
         running = callers.submit(server.ask, {"decision": decision})
-        assert scoring.wait(30)
+        assert gate.entered.acquire(timeout=30)
         headers = {"content-type": "application/json", "connection": "close"}
         body = json.dumps({"decision": decision | {"state": "x" * 4_000_000}}).encode()
         assert server.request("POST", "/invocations", body, headers).status == 503
-        go_on.set()
+        gate.open()
         assert running.result().status == 200
 
 
 def test_a_stopping_server_finishes_what_it_admitted_and_takes_nothing_new(
-    start_server: StartServer, scripted: Any, decision: Document
+    start_server: StartServer, scripted: Any, gate: Gate, decision: Document
 ) -> None:
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    server = start_server(scripted(wait))
+    server = start_server(scripted(gate))
     with ThreadPoolExecutor() as callers:
         running = callers.submit(server.ask, {"decision": decision})
-        assert scoring.wait(30)
+        assert gate.entered.acquire(timeout=30)
         server.call_soon(server.queue.lifecycle.drain)
         eventually(lambda: server.request("GET", "/ping").status, lambda status: status != 200)
         reply = server.ask({"decision": decision})
         assert reply.status == 503
         assert reply.json["error"]["code"] == "draining"
         assert reply.json["retryable"] is True
-        go_on.set()
+        gate.open()
         assert running.result().status == 200
 
 
@@ -134,22 +116,16 @@ def test_a_loading_server_listens_and_is_not_ready(
 
 
 def test_a_caller_that_leaves_disturbs_nobody(
-    start_server: StartServer, scripted: Any, decision: Document
+    start_server: StartServer, scripted: Any, gate: Gate, decision: Document
 ) -> None:
-    scoring, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Any) -> None:
-        scoring.set()
-        assert go_on.wait(30)
-
-    engine = scripted(wait)
+    engine = scripted(gate)
     server = start_server(engine)
     connection = server.connect()
     connection.request(
         "POST", "/invocations", json.dumps({"decision": decision}), {"content-type": "application/json"}
     )
-    assert scoring.wait(30)
+    assert gate.entered.acquire(timeout=30)
     connection.close()
-    go_on.set()
+    gate.open()
     assert server.ask({"decision": decision}).status == 200
     assert len(engine.calls) == 2

@@ -13,33 +13,12 @@ import pytest
 
 from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.serving import checkers, intake
+from tests.adapter.http.conftest import Gate
 from tests.support.machine.waiting import eventually
 
 Server = Any
 StartServer = Callable[..., Server]
 Document = dict[str, Any]
-
-
-class Gate:
-    """Holds the engine in each of its answers until opened."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Semaphore(0)
-        self._open = threading.Event()
-
-    def __call__(self, _: Any) -> None:
-        self.entered.release()
-        assert self._open.wait(30)
-
-    def open(self) -> None:
-        self._open.set()
-
-
-@pytest.fixture
-def gate() -> Iterator[Gate]:
-    gate = Gate()
-    yield gate
-    gate.open()
 
 
 @pytest.fixture

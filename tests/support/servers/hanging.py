@@ -2,9 +2,10 @@
 
 import socketserver
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Literal
+
+from tests.support.servers.running import running
 
 Manner = Literal["silent", "endless head", "endless body"]
 _BEGINNINGS: dict[Manner, bytes] = {
@@ -57,14 +58,6 @@ class _Handler(socketserver.BaseRequestHandler):
             return True
 
 
-@contextmanager
-def hanging(manner: Manner = "silent") -> Iterator[Hanging]:
+def hanging(manner: Manner = "silent") -> AbstractContextManager[Hanging]:
     """Such a server, until the block ends."""
-    with Hanging(manner) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return running(Hanging(manner))

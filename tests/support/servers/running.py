@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
+from socketserver import BaseServer
 from typing import TypeVar
 
-Server = TypeVar("Server", bound=ThreadingHTTPServer)
+Server = TypeVar("Server", bound=BaseServer)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from semif.aws.clients import Aws
 from semif.cli import main
-from semif.deployment.endpoint_watch import EndpointLook
+from semif.deployment.endpoint_watch import EndpointLook, OnLook
 from semif.deployment.removal import gap_of
 from semif.deployment.rollback import deployed_lock, find_rollback
 from semif.deployment.stages import deploy_endpoint, destroy, roll_back
@@ -148,6 +148,20 @@ FAR = 10**14
 """Milliseconds: later than any deployment here begins."""
 
 
+def cdk_ends_once_seen(target: Target, count: int) -> tuple[list[str], OnLook]:
+    """A CLI that ends when the endpoint was looked at `count` times; what was seen, and who looks."""
+    os.mkfifo(target.root / "seen")
+    cdk(target, "read _ <seen; echo deployed")
+    seen: list[str] = []
+
+    def look(found: EndpointLook) -> None:
+        seen.append(found.summary)
+        if len(seen) == count:
+            (target.root / "seen").write_text("\n")
+
+    return seen, look
+
+
 def test_a_deployment_tells_how_the_endpoint_is_and_keeps_the_lock_before(
     account: Recorded, target: Target
 ) -> None:
@@ -160,16 +174,8 @@ def test_a_deployment_tells_how_the_endpoint_is_and_keeps_the_lock_before(
     ]
     tell_stack(account, OLD)
     tell_endpoint(account, NEW, looks[0], *looks, before=OLD)
-    # The CLI ends when the endpoint has been seen in service again.
-    os.mkfifo(target.root / "seen")
-    cdk(target, "read _ <seen; echo deployed")
-    seen: list[str] = []
+    seen, look = cdk_ends_once_seen(target, len(looks))
     lines: list[str] = []
-
-    def look(found: EndpointLook) -> None:
-        seen.append(found.summary)
-        if len(seen) == len(looks):
-            (target.root / "seen").write_text("\n")
 
     assert deploy_endpoint(target, lines.append, look) == NEW
     assert seen[:4] == [
@@ -199,15 +205,8 @@ def test_new_instances_that_take_over_are_asked_where_alarms_are_watched(
     tell_stack(account, OLD)
     tell_endpoint(account, NEW, looks[0], *looks, before=OLD)
     account.tell(account.aws.sagemaker_runtime, "invoke_endpoint", ("ValidationError", "no such endpoint"))
-    os.mkfifo(target.root / "seen")
-    cdk(target, "read _ <seen; echo deployed")
-    seen: list[str] = []
+    _, look = cdk_ends_once_seen(target, len(looks))
     lines: list[str] = []
-
-    def look(found: EndpointLook) -> None:
-        seen.append(found.summary)
-        if len(seen) == len(looks):
-            (target.root / "seen").write_text("\n")
 
     deploy_endpoint(target, lines.append, look)
     assert lines[0] == "deployed"
