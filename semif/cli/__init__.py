@@ -39,6 +39,7 @@ COMMANDS = {
     "rollback": Entry("operating", "Go back to what was deployed before."),
     "destroy": Entry("operating", "Delete what was deployed of ENV."),
     "verify": Entry("operating", "Prove all of ENV on AWS, and take it away."),
+    "init": Entry("preparing", "Begin a project: environments, models, CI."),
     "build": Entry("preparing", "Build image and model, write the lock."),
     "env": Entry("preparing", "Check and show environment files."),
     "model": Entry("preparing", "Pin models, and pack them into archives that SageMaker hosts."),
