@@ -14,7 +14,6 @@ import urllib3
 from semif.client.client import DecisionClient
 from semif.environment.environment import Environment
 from semif.errors import SemifError
-from semif.project.root import project_root
 from semif.serve.local_adapter import adapter_environment
 from semif.verify.step import SurpriseError
 
@@ -36,9 +35,7 @@ def local_adapter(environment: Environment) -> Iterator[DecisionClient]:
     if preset is None:
         raise SemifError("the model is downloaded by the container; this machine has no file of it")
     port = _free_port()
-    variables = adapter_environment(
-        preset, root=project_root(), host="127.0.0.1", port=port, progress=lambda *_: None
-    )
+    variables = adapter_environment(preset, host="127.0.0.1", port=port, progress=lambda *_: None)
     same = {key: value for key, value in environment.container_variables.items() if key in _SAME}
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
