@@ -13,6 +13,7 @@ from semif.environment.modes import MODES
 from semif.environment.problems import FIXED_SETTINGS, keys_of_others
 from semif.errors import SemifError
 from semif.sagemaker.instances import PRICES_OF, InstanceType, instance_type
+from semif_adapter.contract.settings import SECRET
 
 FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
     "from the file",
@@ -21,7 +22,7 @@ FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
     "from the instance type",
 )
 """A mode has words of its own for what it derives."""
-_NOT_SETTABLE = {*FIXED_SETTINGS, "api_key"}
+_NOT_SETTABLE = {*FIXED_SETTINGS, *SECRET}
 
 
 def resolved(environment: Environment) -> dict[str, Any]:

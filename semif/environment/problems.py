@@ -16,6 +16,7 @@ from semif.models.gguf_file import files_of_split
 from semif.models.presets import preset_names
 from semif.sagemaker.instances import accelerator_of
 from semif.sagemaker.llama_server_variables import text_problems
+from semif_adapter.contract.settings import SECRET
 
 FIXED_SETTINGS = (
     "model_dir", "manifest_sha256", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name",
@@ -58,8 +59,8 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     for key in FIXED_SETTINGS:
         if key in adapter:
             yield f"adapter.{key} is not a known key: the deployment fixes it"
-    if "api_key" in adapter:
-        yield "adapter.api_key is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
+    for key in sorted(SECRET & set(adapter)):
+        yield f"adapter.{key} is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
     yield from variant_problems(tables) if mode is None else mode.placement_problems(tables)
     yield from _gpu_layer_problems(adapter, instance_types_in(tables))
     if mode is None:  # what would go with an unknown one is not known

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from semif.cli.options import api_key
 from semif.cli.progress import progress_on_stderr
 from semif.errors import SemifError, shown
 from semif.project.root import presets_root
@@ -79,7 +78,6 @@ def _check_page(host: str) -> None:
         raise SemifError(
             f"--ui shows its page on this machine alone, --host is {shown(host)}; use 127.0.0.1 or localhost"
         )
-    if api_key() is not None:
-        raise SemifError(
-            "SEMIF_API_KEY is set, and the page of --ui sends no key; unset it, or leave --ui out"
-        )
+    for name in ("SEMIF_API_KEY", "SEMIF_API_KEY_NEXT"):
+        if os.environ.get(name):
+            raise SemifError(f"{name} is set, and the page of --ui sends no key; unset it, or leave --ui out")

@@ -9,7 +9,7 @@ import pytest
 from semif.environment.environment import Environment, environments_folder
 from semif.environment.problems import FIXED_SETTINGS
 from semif.environment.schema import SCHEMA_FILE, environment_schema, schema_text
-from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.settings import SECRET, Settings
 from tests.infra.matrix import cases, environment_file
 
 VALIDATOR = jsonschema.Draft7Validator(environment_schema())
@@ -52,7 +52,7 @@ def test_every_key_is_described_for_the_editor() -> None:
 
     assert not undescribed(environment_schema(), "")
     adapter = environment_schema()["properties"]["adapter"]["properties"]
-    assert set(adapter) == set(Settings.model_fields) - {*FIXED_SETTINGS, "api_key"}
+    assert set(adapter) == set(Settings.model_fields) - {*FIXED_SETTINGS, *SECRET}
     keys = {field.alias or name for name, field in Environment.model_fields.items()}
     assert set(environment_schema()["properties"]) == keys - {"name"}
 
