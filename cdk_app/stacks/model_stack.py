@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Annotations, CfnOutput
+from aws_cdk import CfnOutput
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -48,7 +48,7 @@ class ModelStack(EnvironmentStack):
             model_key=in_s3.key if in_s3 is not None else None,
             network_isolation=environment.endpoint.network_isolation,
             security_groups=self._security_groups(environment.network),
-            subnets=self._subnets(environment.network),
+            subnets=self.subnets(environment.network.subnet_ids) if environment.network is not None else [],
         )
         CfnOutput(self, "ModelName", value=self.model.model_name)
 
@@ -60,26 +60,11 @@ class ModelStack(EnvironmentStack):
             self, "ModelBucket", bucket_name=model.bucket, encryption_key=self.encryption_key
         )
 
-    def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
-        """The subnets by their ids; nothing is looked up."""
-        subnets = []
-        for number, subnet_id in enumerate(network.subnet_ids if network is not None else [], start=1):
-            subnet = ec2.Subnet.from_subnet_id(self, f"Subnet{number}", subnet_id)
-            Annotations.of(subnet).acknowledge_warning(
-                "@aws-cdk/aws-ec2:noSubnetRouteTableId", "no route is made here"
-            )
-            subnets.append(subnet)
-        return subnets
-
     def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:
         """The groups by their ids, or one that lets nothing in, and HTTPS out to where the model is."""
         if network is None:
             return []
-        ids = network.security_group_ids or [self._own_security_group(network)]
-        return [
-            ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
-            for number, group_id in enumerate(ids, start=1)
-        ]
+        return self.security_groups(network.security_group_ids or [self._own_security_group(network)])
 
     def _own_security_group(self, network: NetworkTable) -> str:
         """Out goes HTTPS: to S3, or anywhere for a container that downloads its model from a hub."""

@@ -110,7 +110,8 @@ def _check_reused(target: Target, part: Mapping[str, object]) -> None:
         return
     if not isinstance(locked, BuiltImage):
         return
-    same_build = (locked.source_sha256, str(locked.base)) == (part["source_sha256"], part["base"])
+    base_digest = str(part["base"]).partition("@")[2]  # the tag names no registry
+    same_build = (locked.source_sha256, locked.base.digest) == (part["source_sha256"], base_digest)
     if same_build and str(locked.uri) != part["uri"]:
         raise BuildError(
             f"the repository has {part['uri']} under the tag of this source and base, and {target.lock_path} "

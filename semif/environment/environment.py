@@ -74,10 +74,12 @@ class Environment(EnvironmentFile):
     def base_image(self) -> ImageRef:
         """The published container: what the adapter's image extends, or what serves as it is.
 
+        It is in the registry that a build takes it from, `[builds]` base_repository where the file has one.
         Raises SemifError where none is pinned, or none is published in the environment's region.
         """
         region = self.region if self.serving_kind.runs_adapter else None
-        return build_base(self.accelerator, region)
+        mirror = self.builds.base_repository if self.builds is not None else None
+        return build_base(self.accelerator, region, mirror=mirror)
 
     @property
     def derived(self) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from semif.environment.builds_table import BuildsTable
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
 from semif.environment.names import KindName
 from semif.environment.tables import (
@@ -54,6 +55,7 @@ class EnvironmentFile(FileTable):
     endpoint: EndpointTable
     network: NetworkTable | None = None
     encryption: EncryptionTable | None = None
+    builds: BuildsTable | None = None
     async_: Annotated[AsyncTable, Field(alias="async", default_factory=AsyncTable)]
     """The queue, the bucket and the topics of an asynchronous endpoint."""
     scaling: ScalingTable | None = None

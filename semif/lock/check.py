@@ -20,14 +20,16 @@ def check_lock(
 ) -> None:
     """Check that `lock` is of this environment and holds its model.
 
-    `base` is the container that the environment's image must extend; without it any will do. A published
-    image must be the one that adapter_image/dlc.toml pins, in the registry of the lock's region. Raises
-    ProblemsError with all problems at once; `source` names the lock in the message.
+    `base` is the container that the environment's image must extend, from whatever registry: its digest is
+    the pin. Without it any will do. A published image must be the one that adapter_image/dlc.toml pins, in
+    the registry of the lock's region. Raises ProblemsError with all problems at once; `source` names the lock
+    in the message.
     """
     problems = list(_mismatches(lock, environment))
-    if base is not None and not isinstance(lock.image, UnbuiltImage) and lock.image.base != base:
+    image = lock.image
+    if base is not None and not isinstance(image, UnbuiltImage) and image.base.digest != base.digest:
         problems.append(
-            f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
+            f"image.base is {str(image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
             f"{environment.accelerator}; run `semif build {environment.name}`"
         )
     if problems:

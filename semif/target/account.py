@@ -68,7 +68,12 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
         return check
     if environment.region is None:  # else the file's own checks have told
         check.warnings.extend(environment.region_warnings(aws.region))
-        if environment.serving_kind.runs_adapter and not reaches_public_registry(aws.region):
+        mirrored = environment.builds is not None and environment.builds.base_repository is not None
+        if (
+            environment.serving_kind.runs_adapter
+            and not mirrored
+            and not reaches_public_registry(aws.region)
+        ):
             check.problems.append(
                 f"{aws.region} cannot log in to public.ecr.aws, where the base of our image is elsewhere; "
                 f'write region = "{aws.region}" into environments/{environment.name}.toml: then the base is '

@@ -265,6 +265,7 @@ ELSEWHERE = {
     "an update without quota": "needs an account without quota; `semif verify` stops where there is none",
     "a tag resolved to one platform": "`semif image pin` asks the real registry, and deploys nothing",
     "AWS's sample": "is about its files, which need no AWS",
+    "builds in a VPC": "`deploy` builds as the file says; what a wall lets out is for its owner to see",
     "the constructs in another app": "is for that app to deploy",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",

@@ -37,6 +37,14 @@ subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 ENCRYPTION = f'''[encryption]
 kms_key_arn = "{KEY_ARN}"
 '''
+MIRROR = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/mirror/llama-cpp"
+WALL = """[builds]
+vpc_id = "vpc-0123456789abcdef0"
+subnet_ids = ["subnet-0123456789abcdef2"]
+security_group_ids = ["sg-0123456789abcdef1"]
+python_index = "https://pypi.example.com/simple"
+model_hub = "https://hub.example.com"
+"""
 TOPIC_ARN = "arn:aws:sns:eu-central-1:111122223333:somebody"
 OPERATION = {
     "still": "",
@@ -95,6 +103,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "bounded": (row // 3 + row) % 3 == 0,
             "uncompressed": (row // 6 + row % 3) % 2 == 0,
             "operation": list(OPERATION)[(row // 3 + 2 * row + row // 9) % 3],
+            "walled": row % 5 % 2 == 0,
             "mode": "realtime",
         }
         found[f"{path}-{network}"] = case
@@ -107,6 +116,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "bounded": row == 1,
             "uncompressed": row == 2,
             "operation": list(QUEUES)[row % 2],
+            "walled": row > 1,
             "mode": "async",
         }
     return found
@@ -126,6 +136,8 @@ def environment_file(case: dict[str, Any]) -> str:
         (OPERATION if case["mode"] == "realtime" else QUEUES)[case["operation"]],
         NETWORKS[case["network"]],
         ENCRYPTION if case["encrypted"] else "",
+        WALL if case["walled"] else "",
+        f'base_repository = "{MIRROR}"\n' if case["walled"] and kind == "decision" else "",
     ]
     return "".join(parts)
 

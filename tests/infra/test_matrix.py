@@ -7,7 +7,7 @@ import pytest
 from aws_cdk.assertions import Template
 
 from semif.images.base_images import base_image
-from tests.infra.matrix import BOUNDARY, KEY_ARN, cases
+from tests.infra.matrix import BOUNDARY, KEY_ARN, MIRROR, cases
 
 Templates = dict[str, Any]
 CASES = cases()
@@ -19,7 +19,7 @@ def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def test_any_two_settings_meet() -> None:
-    settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed", "operation")
+    settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed", "operation", "walled")
     realtime = [case for case in CASES.values() if case["mode"] == "realtime"]
     for one, other in combinations(settings, 2):
         wanted = product({case[one] for case in realtime}, {case[other] for case in realtime})
@@ -45,9 +45,12 @@ def test_the_image_fits_the_instances(matrix: dict[str, Templates], name: str) -
     image = machines["buildspec.yml"]
     assert image["Type"] == ("ARM_CONTAINER" if path == "graviton" else "LINUX_CONTAINER")
     variables = {variable["Name"]: variable["Value"] for variable in image["EnvironmentVariables"]}
-    repository = variables["BASE_IMAGE"].partition("@")[0]
-    assert repository.endswith("-arm64") == (path == "graviton")
-    assert (variables["BASE_IMAGE"] == str(base_image("cuda"))) == (path == "cuda")
+    repository, _, digest = variables["BASE_IMAGE"].partition("@")
+    if CASES[name]["walled"]:
+        assert repository == MIRROR
+    else:
+        assert repository.endswith("-arm64") == (path == "graviton")
+    assert (digest == base_image("cuda").digest) == (path == "cuda")
     layers = model["PrimaryContainer"]["Environment"].get("SEMIF_GPU_LAYERS")
     assert layers == ("-1" if path == "cuda" else None)
 
@@ -79,6 +82,58 @@ def test_the_container_is_isolated_and_placed_where_the_file_says(
     assert (egress["IpProtocol"], egress["FromPort"], egress["ToPort"]) == ("tcp", 443, 443)
     assert egress["DestinationPrefixListId"] == "pl-6ea54007"
     assert "CidrIp" not in egress
+
+
+@every_case
+def test_builds_run_and_fetch_where_the_file_says(matrix: dict[str, Templates], name: str) -> None:
+    artifacts, walled = matrix[name]["Artifacts"], CASES[name]["walled"]
+    projects = Template.from_json(artifacts).find_resources("AWS::CodeBuild::Project").values()
+    found = {}
+    for project in projects:
+        properties = project["Properties"]
+        place = {
+            "SecurityGroupIds": ["sg-0123456789abcdef1"],
+            "Subnets": ["subnet-0123456789abcdef2"],
+            "VpcId": "vpc-0123456789abcdef0",
+        }
+        assert properties.get("VpcConfig") == (place if walled else None)
+        variables = properties["Environment"]["EnvironmentVariables"]
+        found[properties["Source"]["BuildSpec"]] = {
+            variable["Name"]: variable["Value"]
+            for variable in variables
+            if variable["Name"] in {"PIP_INDEX_URL", "HF_ENDPOINT"}
+        }
+    index = {"PIP_INDEX_URL": "https://pypi.example.com/simple"} if walled else {}
+    hub = {"HF_ENDPOINT": "https://hub.example.com"} if walled else {}
+    assert found.pop("buildspec.model.yml") == index | hub
+    assert found in ({}, {"buildspec.yml": index})
+
+
+@every_case
+def test_a_build_may_make_interfaces_in_its_subnets_for_codebuild_alone(
+    matrix: dict[str, Templates], name: str
+) -> None:
+    artifacts = matrix[name]["Artifacts"]
+    ids = {item_id for item_id, item in artifacts["Resources"].items() if item["Type"] == "AWS::IAM::Policy"}
+    policies = {item_id: artifacts["Resources"][item_id]["Properties"] for item_id in ids}
+    networks = {
+        item_id: policy["PolicyDocument"]["Statement"]
+        for item_id, policy in policies.items()
+        if "ec2:" in str(policy["PolicyDocument"])
+    }
+    projects = [item for item in artifacts["Resources"].values() if item["Type"] == "AWS::CodeBuild::Project"]
+    assert len(networks) == (len(projects) if CASES[name]["walled"] else 0)
+    for statements in networks.values():
+        by_action = {str(one["Action"]): one for one in statements}
+        made_in = str(by_action["ec2:CreateNetworkInterface"]["Resource"])
+        assert "subnet/subnet-0123456789abcdef2" in made_in
+        assert "security-group/sg-0123456789abcdef1" in made_in
+        assert "subnet/*" not in made_in
+        handed_on = by_action["ec2:CreateNetworkInterfacePermission"]["Condition"]
+        assert handed_on["StringEquals"] == {"ec2:AuthorizedService": "codebuild.amazonaws.com"}
+        assert "subnet/subnet-0123456789abcdef2" in str(handed_on["ArnEquals"]["ec2:Subnet"])
+    for project in projects:
+        assert bool(set(project["DependsOn"]) & set(networks)) == CASES[name]["walled"]
 
 
 @every_case

@@ -182,7 +182,8 @@ def test_what_the_builds_export_becomes_the_lock(
         ({"IMAGE_REUSED": "yes"}, True),
         ({}, True),  # by a buildspec that does not say
         ({"IMAGE_REUSED": "no"}, False),  # built anew, since the repository was emptied, say
-        ({"IMAGE_REUSED": "yes", "IMAGE_BASE": f"public.ecr.aws/other/server@{DIGEST}"}, False),
+        ({"IMAGE_REUSED": "yes", "IMAGE_BASE": f"mirror.example/server@{DIGEST}"}, True),  # the same tag
+        ({"IMAGE_REUSED": "yes", "IMAGE_BASE": f"public.ecr.aws/base/server@sha256:{'f' * 64}"}, False),
     ],
 )
 def test_an_image_that_was_there_already_is_the_one_of_the_lock(

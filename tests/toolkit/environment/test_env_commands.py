@@ -57,6 +57,7 @@ def case(path: str, network: str = "none", *, encrypted: bool = False) -> str:
             "network": network,
             "encrypted": encrypted,
             "operation": "still",
+            "walled": False,
             "mode": "realtime",
             "retained": False,
             "bounded": False,
