@@ -73,6 +73,7 @@ class ArtifactsStack(EnvironmentStack):
             network=network,
             python_index=builds.python_index,
             repository=repository,
+            second_base_image=environment.fallback.base_image if environment.fallback is not None else None,
         )
         CfnOutput(self, "RepositoryUri", value=repository.repository.repository_uri)
         CfnOutput(self, "ImageProjectName", value=image_build.project_name)

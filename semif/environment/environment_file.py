@@ -68,7 +68,7 @@ class EnvironmentFile(FileTable):
 
     @property
     def accelerator(self) -> Accelerator:
-        """What llama.cpp runs on; the same for every instance type of the environment."""
+        """What llama.cpp runs on, on the preferred instance type; only the end of a pool may have another."""
         return accelerator_of(self.endpoint.instance_types[0])
 
     @property

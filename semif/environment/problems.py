@@ -172,16 +172,14 @@ def _model_problems(tables: RawTables, kind: ServingKind | None) -> Iterator[str
 
 def _gpu_layer_problems(adapter: Mapping[str, Any], types: list[str]) -> Iterator[str]:
     layers = adapter.get("gpu_layers")
-    if layers is None:
+    if layers is None or not types:
         return
-    for instance_type in types:
-        try:
-            on_gpu = accelerator_of(instance_type) == "cuda"
-        except ValueError:  # reported as a problem of the endpoint table
-            continue
-        if on_gpu and layers == 0:
-            yield f"adapter.gpu_layers = 0: {instance_type} has a GPU that would idle; use -1 for all layers"
-            return
-        if not on_gpu and layers != 0:
-            yield f"adapter.gpu_layers = {layers!r}: {instance_type} has no GPU, remove it"
-            return
+    preferred = types[0]  # CPU types behind those with GPUs have no layers there, whatever the file says
+    try:
+        on_gpu = accelerator_of(preferred) == "cuda"
+    except ValueError:  # reported as a problem of the endpoint table
+        return
+    if on_gpu and layers == 0:
+        yield f"adapter.gpu_layers = 0: {preferred} has a GPU that would idle; use -1 for all layers"
+    if not on_gpu and layers != 0:
+        yield f"adapter.gpu_layers = {layers!r}: {preferred} has no GPU, remove it"

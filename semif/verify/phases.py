@@ -40,6 +40,17 @@ _PREFIX = Step(
     not_for=setting_steps.no_prefix,
 )
 
+_FALLBACK = Step(
+    "Model of the CPU types",
+    "a type of a pool may have a Model in place of the variant's (ModelNameOverride)",
+    f"{_API}API_InstancePool.html",
+    setting_steps.fallback,
+    rows=("a pool of GPU types that ends in CPU types",),
+    minutes=0.5,
+    not_local=_PLACES_NOTHING,
+    not_for=setting_steps.no_fallback,
+)
+
 WORDS = Phase(
     forms.words,
     (
@@ -47,6 +58,7 @@ WORDS = Phase(
         _ASK_WORDS,
         _LOGS,
         _PREFIX,
+        _FALLBACK,
         Step(
             "a model from Hugging Face",
             "without network isolation a container may reach the internet",
@@ -114,6 +126,7 @@ REALTIME = Phase(
             not_local=_PLACES_NOTHING,
             not_for=setting_steps.no_pool,
         ),
+        _FALLBACK,
         Step(
             "GPU",
             "the driver of the inference AMI fits the CUDA of the container",

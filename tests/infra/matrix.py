@@ -9,14 +9,16 @@ from typing import Any
 CUDA_POOL = """instance_pool = ["ml.g6.xlarge", "ml.g5.xlarge"]
 provision_timeout_seconds = 600
 inference_ami_version = "al2023-ami-sagemaker-inference-gpu-4-1\""""
+FALLBACK_POOL = CUDA_POOL.replace("ml.g5.xlarge", "ml.c6i.4xlarge")
 
 PATHS = {
     "cpu": ("decision", 'instance_type = "ml.c6i.xlarge"\nvolume_size_gb = 40'),
     "pool": ("decision", 'instance_pool = ["ml.c6i.xlarge", "ml.c5.xlarge", "ml.m5d.xlarge"]'),
     "cuda": ("decision", f"{CUDA_POOL}\nvolume_size_gb = 40"),
+    "fallback": ("decision", FALLBACK_POOL),
     "graviton": ("decision", 'instance_pool = ["ml.c7g.xlarge", "ml.c6gd.xlarge"]'),
     "text": ("text", 'instance_type = "ml.c6i.4xlarge"'),
-    "text-cuda": ("text", CUDA_POOL),
+    "text-fallback": ("text", FALLBACK_POOL),
 }
 """Kind and place of each serving path."""
 

@@ -18,6 +18,12 @@ def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [item.get("Properties", {}) for item in template["Resources"].values() if item["Type"] == kind]
 
 
+def models_of(endpoint: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The Models by their logical ids."""
+    resources = endpoint["Resources"].items()
+    return {name: item["Properties"] for name, item in resources if item["Type"] == "AWS::SageMaker::Model"}
+
+
 def test_any_two_settings_meet() -> None:
     settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed", "operation", "walled")
     realtime = [case for case in CASES.values() if case["mode"] == "realtime"]
@@ -35,8 +41,8 @@ def test_the_image_fits_the_instances(matrix: dict[str, Templates], name: str) -
         for project in of_type(artifacts, "AWS::CodeBuild::Project")
     }
     (variant,) = of_type(endpoint, "AWS::SageMaker::EndpointConfig")[0]["ProductionVariants"]
-    assert ("InferenceAmiVersion" in variant) == ("cuda" in path)
-    (model,) = of_type(endpoint, "AWS::SageMaker::Model")
+    assert ("InferenceAmiVersion" in variant) == (path.endswith(("cuda", "fallback")))
+    model = models_of(endpoint)[variant["ModelName"]["Fn::GetAtt"][0]]
     if path.startswith("text"):
         assert set(machines) == {"buildspec.model.yml"}
         assert not of_type(artifacts, "AWS::ECR::Repository")
@@ -50,9 +56,39 @@ def test_the_image_fits_the_instances(matrix: dict[str, Templates], name: str) -
         assert repository == MIRROR
     else:
         assert repository.endswith("-arm64") == (path == "graviton")
-    assert (digest == base_image("cuda").digest) == (path == "cuda")
+    assert (digest == base_image("cuda").digest) == (path in {"cuda", "fallback"})
     layers = model["PrimaryContainer"]["Environment"].get("SEMIF_GPU_LAYERS")
-    assert layers == ("-1" if path == "cuda" else None)
+    assert layers == ("-1" if path in {"cuda", "fallback"} else None)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "fallback" in name])
+def test_a_pool_of_gpus_ends_in_cpus_with_a_model_of_their_own(
+    matrix: dict[str, Templates], name: str
+) -> None:
+    endpoint = matrix[name]["Endpoint"]
+    (config,) = of_type(endpoint, "AWS::SageMaker::EndpointConfig")
+    (variant,) = config["ProductionVariants"]
+    first, last = variant["InstancePools"]
+    assert (first["InstanceType"], last["InstanceType"]) == ("ml.g6.xlarge", "ml.c6i.4xlarge")
+    assert "ModelNameOverride" not in first
+    models = models_of(endpoint)
+    on_gpu = models.pop(variant["ModelName"]["Fn::GetAtt"][0])
+    on_cpu = models.pop(last["ModelNameOverride"]["Fn::GetAtt"][0])
+    assert not models
+    assert on_gpu["ExecutionRoleArn"] == on_cpu["ExecutionRoleArn"]
+    differs = {
+        key
+        for key, value in on_gpu["PrimaryContainer"]["Environment"].items()
+        if on_cpu["PrimaryContainer"]["Environment"].get(key) != value
+    }
+    if name.startswith("text"):
+        assert on_cpu["PrimaryContainer"]["Image"].endswith(base_image("cpu").digest)
+        assert on_gpu["PrimaryContainer"]["Image"].endswith(base_image("cuda").digest)
+        assert differs == {"SM_LLAMA_CPP_N_GPU_LAYERS"}
+    else:
+        assert on_cpu["PrimaryContainer"]["Image"] != on_gpu["PrimaryContainer"]["Image"]
+        assert differs == {"SEMIF_GPU_LAYERS"}
+    assert "KmsKeyId" not in config  # g6 has disks of its own
 
 
 @every_case
@@ -60,14 +96,15 @@ def test_the_container_is_isolated_and_placed_where_the_file_says(
     matrix: dict[str, Templates], name: str
 ) -> None:
     endpoint = matrix[name]["Endpoint"]
-    (model,) = of_type(endpoint, "AWS::SageMaker::Model")
-    assert model["EnableNetworkIsolation"] is True
+    models = of_type(endpoint, "AWS::SageMaker::Model")
+    assert {model["EnableNetworkIsolation"] for model in models} == {True}
     groups = of_type(endpoint, "AWS::EC2::SecurityGroup")
     if CASES[name]["network"] == "none":
-        assert "VpcConfig" not in model
+        assert not [model for model in models if "VpcConfig" in model]
         assert not groups
         return
-    place = model["VpcConfig"]
+    place = models[0]["VpcConfig"]
+    assert all(model["VpcConfig"] == place for model in models)
     assert place["Subnets"] == ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
     if CASES[name]["network"] == "groups":
         assert place["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
@@ -86,11 +123,8 @@ def test_the_container_is_isolated_and_placed_where_the_file_says(
 
 @every_case
 def test_builds_run_and_fetch_where_the_file_says(matrix: dict[str, Templates], name: str) -> None:
-    artifacts, walled = matrix[name]["Artifacts"], CASES[name]["walled"]
-    projects = Template.from_json(artifacts).find_resources("AWS::CodeBuild::Project").values()
-    found = {}
-    for project in projects:
-        properties = project["Properties"]
+    walled, found = CASES[name]["walled"], {}
+    for properties in of_type(matrix[name]["Artifacts"], "AWS::CodeBuild::Project"):
         place = {
             "SecurityGroupIds": ["sg-0123456789abcdef1"],
             "Subnets": ["subnet-0123456789abcdef2"],
@@ -138,8 +172,13 @@ def test_a_build_may_make_interfaces_in_its_subnets_for_codebuild_alone(
 
 @every_case
 def test_the_models_data_is_an_archive_or_a_prefix(matrix: dict[str, Templates], name: str) -> None:
-    (model,) = of_type(matrix[name]["Endpoint"], "AWS::SageMaker::Model")
-    container = model["PrimaryContainer"]
+    container, *others = [
+        model["PrimaryContainer"] for model in of_type(matrix[name]["Endpoint"], "AWS::SageMaker::Model")
+    ]
+    for other in others:  # one archive, whatever it runs on
+        assert {key: value for key, value in other.items() if key.startswith("ModelData")} == {
+            key: value for key, value in container.items() if key.startswith("ModelData")
+        }
     if not CASES[name]["uncompressed"]:
         assert container["ModelDataUrl"].endswith("/model.tar.gz")
         assert "ModelDataSource" not in container

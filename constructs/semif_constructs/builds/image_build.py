@@ -33,8 +33,11 @@ class ImageBuild(BuildProject):
         network: BuildNetwork | None = None,
         python_index: str | None = None,
         repository: AdapterRepository,
+        second_base_image: ImageRef | None = None,
     ) -> None:
         """Make the project. `base_image` is public, or in a private ECR registry that lets us pull.
+
+        A build may be started with `second_base_image` as its BASE_IMAGE in place of that one.
 
         `network` is the VPC that builds run in, `python_index` the package index in place of pypi.org: what
         comes from there is held against the hashes of `adapter_image/requirements.txt`.
@@ -66,8 +69,10 @@ class ImageBuild(BuildProject):
             "what is in an image is stored under the image's digest, which is not known before",
         )
         self._grant_logins()
-        if base_arn := repository_arn(self, base_image):
-            grant_pull(self.role, base_arn)
+        bases = [base_image] if second_base_image is None else [base_image, second_base_image]
+        for base_arn in dict.fromkeys(repository_arn(self, base) for base in bases):
+            if base_arn is not None:
+                grant_pull(self.role, base_arn)
         acknowledge(
             self,
             "AwsSolutions-CB3",

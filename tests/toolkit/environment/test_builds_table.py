@@ -100,8 +100,8 @@ def test_the_digest_is_the_pin_whatever_registry_has_it(
 ) -> None:
     mirrored = environment_of(file(f'base_repository = "{MIRROR}"'))
     built_from_public = example_lock(mirrored)
-    check_lock(built_from_public, mirrored, source="x", base=mirrored.base_image)
+    check_lock(built_from_public, mirrored, source="x", bases=True)
     image = built_from_public.image.model_copy(update={"base": base_image("cuda")})
     other = built_from_public.model_copy(update={"image": image})
     with pytest.raises(ProblemsError, match=f"adapter_image/dlc.toml pins '{MIRROR}@"):
-        check_lock(other, mirrored, source="x", base=mirrored.base_image)
+        check_lock(other, mirrored, source="x", bases=True)
