@@ -5,13 +5,13 @@ import json
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from local_aws.core.api import ApiError, Operation, Params
 from local_aws.core.context import LocalContext
 from local_aws.sagemaker.async_inference import RequestQueue
 from local_aws.sagemaker.errors import HostingError
 from local_aws.sagemaker.host import INVOKE_SECONDS, ContainerReply, ModelHost
+from local_aws.sagemaker.placement import placed_pool, variant_summary
 from local_aws.sagemaker.records import SageMakerRecords, refused
 
 SERVING = {"InService", "Updating"}
@@ -224,8 +224,10 @@ class SageMakerEndpoints:
 
     def _new_host(self, name: str, config_name: str) -> tuple[ModelHost, Params]:
         variant = self._records.variant(config_name)
-        container = self._records.container(variant["ModelName"])
-        return ModelHost(self._context, name, variant, container), _variant_summary(variant, container)
+        pool = placed_pool(variant)
+        container = self._records.container(pool.get("ModelNameOverride") or variant["ModelName"])
+        summary = variant_summary(variant, container, pool)
+        return ModelHost(self._context, name, variant, container), summary
 
     def _find(self, name: str) -> LocalEndpoint:
         try:
@@ -244,29 +246,6 @@ class SageMakerEndpoints:
 
     def _arn(self, name: str) -> str:
         return self._context.arn("sagemaker", f"endpoint/{name}")
-
-
-def _variant_summary(variant: dict[str, Any], container: dict[str, Any]) -> Params:
-    """What DescribeEndpoint tells of a variant: all instances come from the pool of the first priority."""
-    count, weight = variant.get("InitialInstanceCount", 1), variant.get("InitialVariantWeight", 1.0)
-    summary: Params = {
-        "VariantName": variant["VariantName"],
-        "CurrentWeight": weight,
-        "DesiredWeight": weight,
-        "CurrentInstanceCount": count,
-        "DesiredInstanceCount": count,
-    }
-    if container.get("Image"):
-        summary["DeployedImages"] = [{"SpecifiedImage": container["Image"]}]
-    if variant.get("RoutingConfig"):
-        summary["RoutingConfig"] = variant["RoutingConfig"]
-    pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
-    if pools:
-        summary["InstancePools"] = [
-            {"InstanceType": pool["InstanceType"], "CurrentInstanceCount": count if index == 0 else 0}
-            for index, pool in enumerate(pools)
-        ]
-    return summary
 
 
 def model_error(reply: ContainerReply, host: ModelHost) -> Invocation:

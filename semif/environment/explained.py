@@ -42,6 +42,7 @@ def resolved(environment: Environment) -> dict[str, Any]:
             "model": _model(environment),
         },
         "memory_needed": None if need is None else _memory(need),
+        "fallback": None if environment.fallback is None else _fallback(environment.fallback),
         "cost": {
             "usd_per_hour": cost.per_hour,
             "usd_per_month_least": cost.month_least,
@@ -51,6 +52,17 @@ def resolved(environment: Environment) -> dict[str, Any]:
         },
         "instances": [_instance(instance_type(name)) for name in environment.endpoint.instance_types],
         "warnings": list(environment.warnings),
+    }
+
+
+def _fallback(environment: Environment) -> dict[str, Any]:
+    """What is other on the CPU types that end a pool of GPU types."""
+    need = environment.memory_need
+    return {
+        "instance_types": list(environment.endpoint.instance_types),
+        "base_image": _base_image(environment),
+        "container_variables": environment.container_variables,
+        "memory_needed": None if need is None else _memory(need),
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from semif.aws.arn import Arn
+from semif.environment.builds_table import builds_problems
 from semif.environment.kinds import KINDS
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes import MODES
@@ -53,6 +54,7 @@ def problems_together(tables: RawTables) -> Iterator[str]:
         yield from _tables_of_other_kinds(tables, kind)
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
+    yield from builds_problems(tables, builds_image=kind.runs_adapter if kind is not None else None)
     unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()
     yield from text_problems(table_in(tables, "text"), [flag for flag in unlisted if isinstance(flag, str)])
     adapter = table_in(tables, "adapter")
@@ -171,16 +173,14 @@ def _model_problems(tables: RawTables, kind: ServingKind | None) -> Iterator[str
 
 def _gpu_layer_problems(adapter: Mapping[str, Any], types: list[str]) -> Iterator[str]:
     layers = adapter.get("gpu_layers")
-    if layers is None:
+    if layers is None or not types:
         return
-    for instance_type in types:
-        try:
-            on_gpu = accelerator_of(instance_type) == "cuda"
-        except ValueError:  # reported as a problem of the endpoint table
-            continue
-        if on_gpu and layers == 0:
-            yield f"adapter.gpu_layers = 0: {instance_type} has a GPU that would idle; use -1 for all layers"
-            return
-        if not on_gpu and layers != 0:
-            yield f"adapter.gpu_layers = {layers!r}: {instance_type} has no GPU, remove it"
-            return
+    preferred = types[0]  # CPU types behind those with GPUs have no layers there, whatever the file says
+    try:
+        on_gpu = accelerator_of(preferred) == "cuda"
+    except ValueError:  # reported as a problem of the endpoint table
+        return
+    if on_gpu and layers == 0:
+        yield f"adapter.gpu_layers = 0: {preferred} has a GPU that would idle; use -1 for all layers"
+    if not on_gpu and layers != 0:
+        yield f"adapter.gpu_layers = {layers!r}: {preferred} has no GPU, remove it"

@@ -56,8 +56,9 @@ def _in_mode(*modes: str) -> Callable[[Environment], bool]:
 
 
 def _published_repository(place: Place) -> tuple[str, ...]:
-    name = base_image(place.environment.accelerator).repository.rpartition("/")[2]
-    return (f"arn:{place.partition}:ecr:{place.region}:*:repository/{name}",)
+    bases = (base_image(placed.accelerator) for placed in place.environment.placements)
+    names = dict.fromkeys(base.repository.rpartition("/")[2] for base in bases)
+    return tuple(f"arn:{place.partition}:ecr:{place.region}:*:repository/{name}" for name in names)
 
 
 RIGHTS = (

@@ -40,6 +40,17 @@ _PREFIX = Step(
     not_for=setting_steps.no_prefix,
 )
 
+_FALLBACK = Step(
+    "Model of the CPU types",
+    "a type of a pool may have a Model in place of the variant's (ModelNameOverride)",
+    f"{_API}API_InstancePool.html",
+    setting_steps.fallback,
+    rows=("a pool of GPU types that ends in CPU types",),
+    minutes=0.5,
+    not_local=_PLACES_NOTHING,
+    not_for=setting_steps.no_fallback,
+)
+
 WORDS = Phase(
     forms.words,
     (
@@ -47,6 +58,7 @@ WORDS = Phase(
         _ASK_WORDS,
         _LOGS,
         _PREFIX,
+        _FALLBACK,
         Step(
             "a model from Hugging Face",
             "without network isolation a container may reach the internet",
@@ -114,6 +126,7 @@ REALTIME = Phase(
             not_local=_PLACES_NOTHING,
             not_for=setting_steps.no_pool,
         ),
+        _FALLBACK,
         Step(
             "GPU",
             "the driver of the inference AMI fits the CUDA of the container",
@@ -265,6 +278,7 @@ ELSEWHERE = {
     "an update without quota": "needs an account without quota; `semif verify` stops where there is none",
     "a tag resolved to one platform": "`semif image pin` asks the real registry, and deploys nothing",
     "AWS's sample": "is about its files, which need no AWS",
+    "builds in a VPC": "`deploy` builds as the file says; what a wall lets out is for its owner to see",
     "the constructs in another app": "is for that app to deploy",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",

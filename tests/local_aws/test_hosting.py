@@ -14,8 +14,9 @@ from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
 from semif.deployment.endpoint_watch import EndpointLook, EndpointWatch
+from semif.target.endpoint_state import find_endpoint
 from tests.support.machine.waiting import eventually
-from tests.support.servers.local_aws import MODEL_BUCKET, LocalAws
+from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
 from tests.support.servers.local_endpoints import create, settled
 
 
@@ -85,6 +86,31 @@ def test_describe_shows_pools_by_priority_and_the_image(local_aws: LocalAws, end
     assert local_aws.sagemaker.describe_model(ModelName=endpoint)["EnableNetworkIsolation"] is True
     listed = local_aws.sagemaker.list_endpoints()["Endpoints"]
     assert endpoint in {one["EndpointName"] for one in listed}
+
+
+def test_a_pool_of_gpus_falls_to_its_cpus_and_to_their_model(local_aws: LocalAws, container: Path) -> None:
+    image = f"{local_aws.account}.dkr.ecr.{local_aws.region}.amazonaws.com/adapter@sha256:{'c' * 64}"
+    local_aws.sagemaker.create_model(
+        ModelName="for-cpus",
+        ExecutionRoleArn=f"arn:aws:iam::{local_aws.account}:role/hosting",
+        PrimaryContainer={
+            "Image": image,
+            "ModelDataUrl": f"s3://{MODEL_BUCKET}/{MODEL_ARCHIVE}",
+            "Environment": {"PYTHONPATH": str(container)},
+        },
+    )
+    cpu = {"InstanceType": "ml.c6i.xlarge", "Priority": 2, "ModelNameOverride": "for-cpus"}
+    gpu = {"InstanceType": "ml.g6.xlarge", "Priority": 1}
+    create(local_aws, container, "falls", pools=(cpu, gpu))
+    assert settled(local_aws, "falls") == ("InService", "")
+    (variant,) = local_aws.sagemaker.describe_endpoint(EndpointName="falls")["ProductionVariants"]
+    assert [pool["CurrentInstanceCount"] for pool in variant["InstancePools"]] == [0, 1]
+    assert variant["DeployedImages"][0]["SpecifiedImage"] == image
+    assert invoke(local_aws, "falls", 200, {"result": 1}) == {"result": 1}
+    state = find_endpoint(Aws(region=local_aws.region, endpoint_url=local_aws.endpoint_url), "falls")
+    assert state is not None
+    assert state.instance_types == ("ml.g6.xlarge", "ml.c6i.xlarge")
+    assert state.fallback_image == image != state.image
 
 
 @pytest.mark.parametrize(("status", "side"), [(400, "client"), (503, "server")])

@@ -80,7 +80,6 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
             "",
             "mix accelerators: ml.c6i.large (cpu), ml.c7g",
         ),
-        (f'instance_pool = ["ml.c6i.large", "ml.g6.xlarge"]\n{AMI}', "", "mix accelerators"),
         ('instance_type = "c6i.large"', "", "'c6i.large' is not an instance type, write ml.FAMILY.SIZE"),
         (
             'instance_type = "ml.c6x.large"',
