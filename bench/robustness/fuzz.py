@@ -213,8 +213,8 @@ class Fuzz:
             headers["x-amzn-sagemaker-custom-attributes"] = chance.choice(["a" * 2000, "\xe9", "ok", " "])
         method = chance.choice(["POST"] * 20 + ["GET", "PUT", "DELETE", "BREW"])
         chunked = chance.random() < 0.2
-        # Not so many that the server tires of throwing them away, where it has answered already: it gives what
-        # is left of a body two seconds here, in which a busy machine sends fifty thousand pieces no more.
+        # Not so many that the server tires of throwing them away, where it has answered already: it gives the
+        # rest of a body two seconds here, too little for fifty thousand pieces on a busy machine.
         size = max(7, len(body) // 5_000)
         connection = self._served.connect()
         try:
