@@ -393,7 +393,8 @@ def test_a_model_is_packed_and_its_pins_exported(codebuild: CodeBuild) -> None:
         "MODEL_FORMAT": "tar.gz",
     }
     venv, pip, build = outcome.commands("python3") + outcome.commands("python-stand-in")
-    assert venv == "-m venv .venv"
+    assert venv == "-m venv --without-pip .venv"
+    assert pip.startswith("-m pip --python .venv install ")
     assert "--require-hashes" in pip
     assert build == "-m semif model build embedded --format tar.gz --output s3://bucket/models --json"
 
