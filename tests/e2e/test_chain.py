@@ -116,12 +116,17 @@ def test_the_containers_refusal_comes_through_sagemaker_as_one_line(project: Pat
     assert refused.stderr.count("\n") == 1
 
 
-def test_a_prompt_that_is_too_long_is_refused_with_the_counts(project: Path) -> None:
+def refusal_of_a_long_prompt(project: Path) -> str:
+    """Without the signs between thousands."""
     decision = {"id": "a", "state": "word " * 5000, "question": "q", "options": [{"id": "x"}, {"id": "y"}]}
     refused = semif(project, "decide", "demo", "-", "--local", text=json.dumps(decision))
     assert refused.returncode == 1
     assert "400 prompt_too_long" in refused.stderr
-    assert "2048" in refused.stderr.replace(",", "")
+    return refused.stderr.replace(",", "")
+
+
+def test_a_prompt_that_is_too_long_is_refused_with_the_counts(project: Path) -> None:
+    assert "2048" in refusal_of_a_long_prompt(project)
 
 
 def test_a_second_build_changes_nothing(project: Path) -> None:
@@ -178,6 +183,20 @@ def test_diff_shows_what_a_deployment_would_change_and_else_nothing(project: Pat
     assert changed.returncode == 0, changed.stderr
     assert "SEMIF_CONTEXT_TOKENS" in changed.stdout
     assert "AWS::SageMaker::Model" in changed.stdout
+
+
+def test_a_changed_environment_is_deployed_onto_the_same_endpoint(project: Path) -> None:
+    environment = project / "environments" / "demo.toml"
+    text = environment.read_text()
+    changed = text.replace("ml.c6i.large", "ml.c6i.xlarge")
+    environment.write_text(changed.replace("context_tokens = 2048", "context_tokens = 1024") + "\n[alarms]\n")
+    deployed = semif(project, "deploy", "demo", "--local", "--json")
+    assert deployed.returncode == 0, deployed.stderr
+    assert "endpoint: Updating, 0 of 1 instances, Creating (" in deployed.stderr
+    told = json.loads(semif(project, "status", "demo", "--local", "--json").stdout)
+    assert (told["problems"], told["endpoint"]["instance_types"]) == ([], ["ml.c6i.xlarge"])
+    assert told["stacks"]["Semif-demo-Endpoint"] == "UPDATE_COMPLETE"
+    assert "1024" in refusal_of_a_long_prompt(project)
 
 
 def test_a_demo_does_not_take_away_what_is_deployed(project: Path) -> None:

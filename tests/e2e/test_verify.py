@@ -45,7 +45,7 @@ def test_the_demo_is_verified_as_far_as_this_machine_is_faithful(project: Path) 
         passed = "seen" if step.faithful_locally else "not shown here"
         assert entry["status"] in {passed, "does not apply"}, entry
     page = data.with_suffix(".md").read_text()
-    assert "| update | not shown here | not shown here: the AWS on this machine" in page
+    assert "| figures | not shown here | not shown here: the AWS on this machine" in page
     assert local_server.find_server(project) is None
     assert (left_in(project), list((project / ".semif" / "local").glob("*.lock.json"))) == ([], [])
     wait_until_nothing_runs(project)

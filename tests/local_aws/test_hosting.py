@@ -266,6 +266,70 @@ def test_an_update_serves_on_where_the_new_config_fails(local_aws: LocalAws, con
     assert invoke(local_aws, "before", 200, {"still": 1}) == {"still": 1}
 
 
+def test_an_alarm_that_goes_off_while_the_new_fleet_is_watched_brings_the_old_one_back(
+    local_aws: LocalAws, container: Path
+) -> None:
+    create(local_aws, container, "alarmed")
+    create(local_aws, container, "worse")
+    assert (settled(local_aws, "alarmed"), settled(local_aws, "worse")) == (("InService", ""),) * 2
+    local_aws.cloudwatch.put_metric_alarm(
+        AlarmName="alarmed-errors", ComparisonOperator="GreaterThanThreshold", EvaluationPeriods=1,
+        MetricName="Errors", Namespace="N", Period=60, Statistic="Sum", Threshold=1,
+    )  # fmt: skip
+    local_aws.sagemaker.update_endpoint(
+        EndpointName="alarmed",
+        EndpointConfigName="worse",
+        DeploymentConfig={"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "alarmed-errors"}]}},
+    )
+
+    def pending() -> dict[str, Any]:
+        described = local_aws.sagemaker.describe_endpoint(EndpointName="alarmed")
+        assert described["EndpointStatus"] == "Updating"
+        (variant,) = described["PendingDeploymentSummary"]["ProductionVariants"]
+        return dict(variant)
+
+    baking = eventually(pending, lambda variant: variant["VariantStatus"] == [{"Status": "Baking"}])
+    assert (baking["CurrentInstanceCount"], baking["DesiredInstanceCount"]) == (1, 1)
+    local_aws.cloudwatch.set_alarm_state(AlarmName="alarmed-errors", StateValue="ALARM", StateReason="a test")
+    status, reason = settled(local_aws, "alarmed")
+    assert (status, reason.startswith("the alarm alarmed-errors went off")) == ("InService", True)
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="alarmed")
+    assert described["EndpointConfigName"] == "alarmed"
+    assert "PendingDeploymentSummary" not in described
+    assert invoke(local_aws, "alarmed", 200, {"still": 1}) == {"still": 1}
+
+
+def test_a_number_of_instances_is_told_as_it_was_asked_for_and_kept_by_an_update(
+    local_aws: LocalAws, container: Path
+) -> None:
+    create(local_aws, container, "scaled")
+    create(local_aws, container, "same-again")
+    assert (settled(local_aws, "scaled"), settled(local_aws, "same-again")) == (("InService", ""),) * 2
+
+    def scale(count: int, variant: str = "primary") -> None:
+        wanted: Any = {"VariantName": variant, "DesiredInstanceCount": count}
+        local_aws.sagemaker.update_endpoint_weights_and_capacities(
+            EndpointName="scaled", DesiredWeightsAndCapacities=[wanted]
+        )
+
+    def count() -> int:
+        described = local_aws.sagemaker.describe_endpoint(EndpointName="scaled")
+        return described["ProductionVariants"][0]["CurrentInstanceCount"]
+
+    scale(3)
+    assert count() == 3
+    for retain, expected in ((True, 3), (False, 1)):
+        local_aws.sagemaker.update_endpoint(
+            EndpointName="scaled", EndpointConfigName="same-again", RetainAllVariantProperties=retain
+        )
+        assert settled(local_aws, "scaled") == ("InService", "")
+        assert count() == expected
+    with pytest.raises(ClientError, match="has an instance at least"):
+        scale(0)
+    with pytest.raises(ClientError, match="Could not find variant 'other'"):
+        scale(2, "other")
+
+
 @pytest.mark.parametrize(
     ("variant", "problem"),
     [
