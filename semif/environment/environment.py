@@ -3,7 +3,7 @@
 All problems of a file are reported at once, each with its key, the value received and what is allowed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -25,6 +25,7 @@ from semif.images.regional_images import build_base
 from semif.project.root import project_root
 from semif.project.toml_file import read_toml
 from semif.sagemaker.placement import pool_region_warning, volume_warnings
+from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.settings import Settings
 
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
@@ -51,6 +52,7 @@ class Environment(EnvironmentFile):
                     [
                         *(memory_problems(need, types) if need is not None else ()),
                         *environment.inference_mode.start_problems(environment),
+                        *environment._files_problems(),
                     ]
                 )
         except ValidationError as error:
@@ -59,6 +61,19 @@ class Environment(EnvironmentFile):
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return environment
+
+    def _files_problems(self) -> Iterator[str]:
+        """What is wrong between the file and its preset."""
+        if self.registry is not None and self.preset is None:
+            yield (
+                "registry: a package holds image and model, and this container downloads its model; pin the "
+                "model as a preset, or remove [registry]"
+            )
+        if self.adapter.template == DIRECT_OPTIONS and not self.answers_with_letters:
+            yield (
+                f"adapter.template = {DIRECT_OPTIONS!r} lists options behind letters, which are not read; "
+                "set adapter.readout = 'letters', or remove the template"
+            )
 
     @property
     def serving_kind(self) -> ServingKind:

@@ -265,6 +265,8 @@ ELSEWHERE = {
     "an update without quota": "needs an account without quota; `semif verify` stops where there is none",
     "a tag resolved to one platform": "`semif image pin` asks the real registry, and deploys nothing",
     "AWS's sample": "is about its files, which need no AWS",
+    "SageMaker's Model Registry": "keeps what it is given, and the approval is a person's",
+    "SageMaker's SDK": "is a client's library: `ask` asks the same operation",
     "the constructs in another app": "is for that app to deploy",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",
