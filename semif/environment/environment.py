@@ -3,7 +3,7 @@
 All problems of a file are reported at once, each with its key, the value received and what is allowed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self, cast
@@ -32,6 +32,7 @@ from semif.sagemaker.placement import (
     pool_region_warning,
     volume_warnings,
 )
+from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.settings import Settings
 
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
@@ -56,6 +57,7 @@ class Environment(EnvironmentFile):
                     [
                         *chain.from_iterable(placed.memory_problems for placed in environment.placements),
                         *environment.inference_mode.start_problems(environment),
+                        *environment._files_problems(),
                     ]
                 )
         except ValidationError as error:
@@ -64,6 +66,19 @@ class Environment(EnvironmentFile):
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return environment
+
+    def _files_problems(self) -> Iterator[str]:
+        """What is wrong between the file and its preset."""
+        if self.registry is not None and self.preset is None:
+            yield (
+                "registry: a package holds image and model, and this container downloads its model; pin the "
+                "model as a preset, or remove [registry]"
+            )
+        if self.adapter.template == DIRECT_OPTIONS and not self.answers_with_letters:
+            yield (
+                f"adapter.template = {DIRECT_OPTIONS!r} lists options behind letters, which are not read; "
+                "set adapter.readout = 'letters', or remove the template"
+            )
 
     @property
     def serving_kind(self) -> ServingKind:

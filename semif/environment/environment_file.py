@@ -7,6 +7,7 @@ from pydantic import Field
 from semif.environment.builds_table import BuildsTable
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
 from semif.environment.names import KindName
+from semif.environment.registry import RegistryTable
 from semif.environment.tables import (
     AccountId,
     AlarmsTable,
@@ -61,6 +62,7 @@ class EnvironmentFile(FileTable):
     scaling: ScalingTable | None = None
     deployment: DeploymentTable | None = None
     alarms: AlarmsTable | None = None
+    registry: RegistryTable | None = None
     adapter: Settings = Settings.from_env({})
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]

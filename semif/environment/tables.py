@@ -75,6 +75,13 @@ TopicArn = Annotated[
         "the ARN of an SNS topic, arn:aws:sns:REGION:ACCOUNT:NAME",
     ),
 ]
+PackageGroupName = Annotated[
+    str,
+    *_written_as(
+        "[A-Za-z0-9](-*[A-Za-z0-9]){0,62}",
+        "1 to 63 letters, digits and hyphens, beginning and ending without a hyphen",
+    ),
+]
 TagKey = Annotated[
     str,
     *_written_as(

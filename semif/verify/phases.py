@@ -277,6 +277,8 @@ ELSEWHERE = {
     "our stacks on MiniStack": "is about an emulator, which `python -m bench.second_emulator` asks",
     "AWS's sample": "is about its files, which need no AWS",
     "builds in a VPC": "`deploy` builds as the file says; what a wall lets out is for its owner to see",
+    "SageMaker's Model Registry": "keeps what it is given, and the approval is a person's",
+    "SageMaker's SDK": "is a client's library: `ask` asks the same operation",
     "the constructs in another app": "is for that app to deploy",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",

@@ -12,7 +12,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from semif_adapter.contract.errors import StartupError
-from semif_adapter.contract.wire import MAX_BODY_BYTES, MAX_DECISIONS, Layout, Readout, ReplyStyle
+from semif_adapter.contract.wire import (
+    MAX_BODY_BYTES,
+    MAX_DECISIONS,
+    Layout,
+    Readout,
+    ReplyStyle,
+    TemplateName,
+)
 
 PREFIX = "SEMIF_"
 TRANSFORM_VARIABLE = "SAGEMAKER_BATCH"
@@ -55,6 +62,7 @@ class Settings(BaseModel):
         Path("/opt/llama.cpp/bin"), description="folder of libllama.so and its backends"
     )
     readout: Readout | None = Field(None, description="readout to use instead of the manifest's")
+    template: TemplateName | None = Field(None, description="template to use instead of the manifest's")
     layout: Layout | None = Field(
         None, description="what a prompt begins with, for all requests; unset: by the form of the request"
     )

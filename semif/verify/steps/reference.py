@@ -20,7 +20,7 @@ from semif.verify.step import SurpriseError
 _START_SECONDS = 900.0
 _LOOK_SECONDS = 0.2
 _END_SECONDS = 60.0
-_SAME = ("SEMIF_CONTEXT_TOKENS", "SEMIF_LAYOUT", "SEMIF_READOUT", "SEMIF_STREAMS")
+_SAME = ("SEMIF_CONTEXT_TOKENS", "SEMIF_LAYOUT", "SEMIF_READOUT", "SEMIF_STREAMS", "SEMIF_TEMPLATE")
 """The container's variables that this machine takes over: those that say what is computed, not where."""
 _SHOWN_BYTES = 2000
 

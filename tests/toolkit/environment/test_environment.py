@@ -121,6 +121,8 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         (ONE, 'api_key = "k"', "adapter.api_key is not a known key: IAM guards the endpoint"),
         (ONE, "treads = 2", "adapter.treads is not a known key"),
         (ONE, "gpu_layers = 4", "adapter.gpu_layers = 4: ml.c6i.large has no GPU"),
+        (ONE, 'template = "direct-options-v1"', "lists options behind letters, which are not read"),
+        (ONE, '[registry]\ngroup = "-a"', "registry.group: '-a' must be 1 to 63 letters"),
         (GPU_POOL, "gpu_layers = 0", "ml.g6.xlarge has a GPU that would idle"),
         (ONE, "[scaling]", "scaling.max_instance_count is missing"),
         (
