@@ -82,14 +82,14 @@ def test_an_architecture_that_does_not_tell_counts_as_nothing() -> None:
 def test_the_budget_is_what_llama_cpp_reports(tiny_gguf: Callable[..., Path], library: Library) -> None:
     model = Model(library, tiny_gguf(), gpu_layers=0)
     context = Context(model, streams=2, context_tokens=512, threads=1)
-    memory = budget(library.buffers, saved_states=1000)
+    memory = budget(library.buffers, saved_states=1000, own=500)
     expected = cache_bytes(model.metadata, 2 * 512)
     context.close()
     model.close()
     assert memory["weights_bytes"] == pytest.approx(tiny_gguf().stat().st_size, rel=0.5)
     assert memory["cache_bytes"] == pytest.approx(expected, rel=0.1)
     assert memory["compute_bytes"]
-    parts = ("weights_bytes", "cache_bytes", "saved_states_bytes", "compute_bytes")
+    parts = ("server_bytes", "weights_bytes", "cache_bytes", "saved_states_bytes", "compute_bytes")
     assert memory["sum_bytes"] == sum(memory[part] or 0 for part in parts)
     assert memory["limit_bytes"] == memory_bytes()
     assert memory["gpu_bytes"] == 0
@@ -124,17 +124,18 @@ def test_buffers_on_gpus_do_not_count_against_the_machines_memory(machine: Calla
     ):
         buffers.hear(line)
     mib = 1024 * 1024
-    assert budget(buffers, 0, machine()) == {
+    assert budget(buffers, 0, mib, machine()) == {
+        "server_bytes": mib,
         "weights_bytes": 10 * mib,
         "cache_bytes": 5 * mib,
         "saved_states_bytes": 0,
         "compute_bytes": 3 * mib // 2,
-        "sum_bytes": 33 * mib // 2,
+        "sum_bytes": 35 * mib // 2,
         "limit_bytes": 4_096_000_000,
         "gpu_bytes": 120 * mib,
     }
     buffers.clear()
-    assert budget(buffers, 0, machine())["sum_bytes"] == 0
+    assert budget(buffers, 0, 0, machine())["sum_bytes"] == 0
 
 
 def test_the_budget_is_logged_at_the_start(
