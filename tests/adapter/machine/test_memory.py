@@ -10,7 +10,15 @@ from semif_adapter.llama.context import Context
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model
 from semif_adapter.llama.reported_memory import Buffers
-from semif_adapter.machine.memory import budget, cache_bytes, check_memory, memory_bytes, recurrent_bytes
+from semif_adapter.machine.memory import (
+    MOST_REQUEST_BYTES,
+    budget,
+    cache_bytes,
+    check_memory,
+    memory_bytes,
+    recurrent_bytes,
+    request_bytes,
+)
 
 MEMINFO = "MemTotal:       4000000 kB\nMemFree:        1000 kB\n"
 
@@ -108,6 +116,16 @@ def test_recurrent_states_are_estimated_as_llama_cpp_makes_them(
         model.close()
         assert estimates[name] == pytest.approx(reported, rel=0.05)
     assert estimates["qwen35"] > estimates["qwen3"] == 0
+
+
+def test_requests_have_half_of_what_is_left(machine: Callable[..., Path], tmp_path: Path) -> None:
+    assert request_bytes(4_000_000_000, 0, tmp_path / "tells nothing") == MOST_REQUEST_BYTES
+    root = machine()
+    assert request_bytes(3_896_000_000, 0, root) == 100_000_000
+    assert request_bytes(0, 0, root) == MOST_REQUEST_BYTES
+    for taken, left in ((4_036_000_000, 60), (5_000_000_000, 0)):
+        with pytest.raises(StartupError, match=f"loaded model {left} MB are left, requests need 67 MB"):
+            request_bytes(taken, 0, root)
 
 
 def test_buffers_on_gpus_do_not_count_against_the_machines_memory(machine: Callable[..., Path]) -> None:
