@@ -111,18 +111,24 @@ def _prepare_account(steps: Steps, target: Target) -> None:
     for line in instance_cost(target.environment).lines:
         steps.console.print(f"       cost: {escape(line)}", soft_wrap=True)
     # Whether the endpoint has to move at all is known when the stack is synthesised.
-    for warning in [*check.warnings, *check.update_problems]:
+    _warn(steps, [*check.warnings, *check.update_problems])
+
+
+def _warn(steps: Steps, warnings: Sequence[str]) -> None:
+    for warning in warnings:
         steps.console.print(f"       [yellow]warning[/] {escape(warning)}", soft_wrap=True)
 
 
 def build_step(steps: Steps, target: Target) -> Lock:
     """The builds as one step, each with its phase and its last log lines."""
+    warnings: list[str] = []
     with steps.step(_build_title(target.environment)) as step:
-        lock = build_environment(target, _BuildDisplay(step))
+        lock = build_environment(target, _BuildDisplay(step), warnings.append)
         unbuilt = (
             ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""
         )
         step.note = f"{target.lock_path.relative_to(target.root)}{unbuilt}"
+    _warn(steps, warnings)
     return lock
 
 

@@ -207,6 +207,25 @@ def test_an_image_that_was_there_already_is_the_one_of_the_lock(
     assert str(image.uri).endswith(DIGEST) == refused
 
 
+@pytest.mark.parametrize("kept", [None, "", ".previous"])
+def test_an_image_that_no_lock_names_is_told_with_the_way_to_be_rid_of_it(
+    aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path, kept: str | None
+) -> None:
+    """The lock that was in service before vouches as well: sources go back, too."""
+    target = target_of(aws, tmp_path)
+    warnings: list[str] = []
+    for exports in ({"IMAGE_REUSED": "no"}, {"IMAGE_REUSED": "yes"}):
+        expect_starts(codebuild)
+        built = build("image", "SUCCEEDED", image_exports(**exports))
+        expect_look(codebuild, built, build("model", "SUCCEEDED", model_exports()))
+        build_environment(target, on_warning=warnings.append)
+        assert (warnings == []) == (exports["IMAGE_REUSED"] == "no" or kept is not None)
+        target.lock_path.rename(tmp_path / ("gone" if kept is None else f"demo{kept}.lock.json"))
+    if kept is None:
+        assert "no lock names it" in warnings[0]
+        assert f"--repository-name semif --image-ids imageDigest={DIGEST}" in warnings[0]
+
+
 def test_an_archive_that_is_published_is_not_built_again(
     aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path
 ) -> None:
