@@ -22,6 +22,7 @@ _ROOMS = {
         "promote",
         "rollback",
         "destroy",
+        "prune",
         "verify",
     ),
     "preparing": ("build", "env", "model", "image", "iam"),
@@ -32,7 +33,8 @@ _MODULES = {name: f"semif.cli.{room}.{name}" for room, names in _ROOMS.items() f
 }
 COMMANDS = (
     "demo", "serve", "deploy", "decide", "ask", "submit", "batch", "evaluate", "calibrate", "status", "logs",
-    "size", "diff", "promote", "rollback", "destroy", "verify", "build", "env", "model", "image", "iam",
+    "size", "diff", "promote", "rollback", "destroy", "prune", "verify", "build", "env", "model", "image",
+    "iam",
 )  # fmt: skip
 """In the order of `semif --help`."""
 

@@ -14,9 +14,10 @@ from semif.rights.place import BOOTSTRAP_QUALIFIER, Place
 from semif.sagemaker.bucket_folders import ANSWERS, FAILURES, LINES, REQUESTS
 from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP, log_group
 
-Task = Literal["deploy", "diff", "call", "verify"]
-TASKS: tuple[Task, ...] = ("deploy", "diff", "call", "verify")
-"""Deploy, promote, operate and remove; compare and check, reading alone; ask; verify, besides deploy."""
+Task = Literal["deploy", "diff", "call", "prune", "verify"]
+TASKS: tuple[Task, ...] = ("deploy", "diff", "call", "prune", "verify")
+"""Deploy, promote, operate and remove; compare and check, reading alone; ask;
+prune; verify, besides deploy."""
 
 
 @dataclass(frozen=True)
@@ -282,6 +283,43 @@ RIGHTS = (
         lambda place: place.log_group(TRANSFORM_LOG_GROUP),
         ("deploy", "call"),
         _in_mode("batch"),
+    ),
+    Right(
+        "find the bucket and the repository to prune",
+        ("cloudformation:DescribeStacks",),
+        lambda place: place.stacks,
+        ("prune",),
+    ),
+    Right(
+        "see what Models and endpoints there are",
+        ("sagemaker:ListModels", "sagemaker:ListEndpoints"),
+        _everything,
+        ("prune",),
+    ),
+    Right(
+        "see what these name",
+        ("sagemaker:DescribeModel", "sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"),
+        lambda place: tuple(
+            place.arn("sagemaker", f"{kind}/*") for kind in ("model", "endpoint", "endpoint-config")
+        ),
+        ("prune",),
+    ),
+    Right(
+        "delete what nothing names from the bucket",
+        ("s3:ListBucketVersions", "s3:DeleteObjectVersion"),
+        lambda place: (
+            place.model_bucket,
+            *(f"{place.model_bucket}/{folder}/*" for folder in ("sources", "models", "images")),
+        ),
+        ("prune",),
+        _is_built,
+    ),
+    Right(
+        "delete images that nothing names",
+        ("ecr:DescribeImages", "ecr:BatchGetImage", "ecr:BatchDeleteImage"),
+        lambda place: (place.repository,),
+        ("prune",),
+        _has_image,
     ),
     Right(
         "take back an update that a verification stops in",

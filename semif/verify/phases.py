@@ -266,6 +266,7 @@ ELSEWHERE = {
     "a tag resolved to one platform": "`semif image pin` asks the real registry, and deploys nothing",
     "AWS's sample": "is about its files, which need no AWS",
     "the constructs in another app": "is for that app to deploy",
+    "`semif prune`": "deletes only what is old, which a new environment does not have",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",
     "one question to a decision head on every wire": "is about the adapter alone, which `compare` asks",

@@ -27,7 +27,7 @@ ELSEWHERE = {
         ("demo", "deploy", "status", "logs", "destroy", "build", "ask", "batch", "submit", "verify"),
         "AWS; tests/e2e",
     ),
-    **dict.fromkeys(("diff", "promote", "rollback"), "AWS"),
+    **dict.fromkeys(("diff", "promote", "prune", "rollback"), "AWS"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
     "model pin": "Hugging Face",

@@ -41,8 +41,9 @@ def command(
     """Print least-privilege policies as JSON.
 
     deploy is for who builds, deploys, promotes, operates and destroys ENV; diff for who compares and checks
-    it; call for who asks it; verify for what `semif verify` takes besides deploy. ci prints trust and policy
-    of two roles for GitHub's workflows, by OpenID Connect. Nothing is looked up or changed.
+    it; call for who asks it; prune for who deletes
+    what nothing names; verify for what `semif verify` takes besides deploy. ci prints trust and policy of
+    two roles for GitHub's workflows, by OpenID Connect. Nothing is looked up or changed.
 
     \b
     Examples:
