@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from semif.aws.s3 import S3Uri
 from semif.aws.stacks import Stack, require_stack
 from semif.builds.codebuild import SUCCEEDED, BuildError, StartedBuild, follow, require_success, start_build
+from semif.builds.scan_gate import OnNote, check_scan
 from semif.builds.sources import (
     IMAGE_SOURCES,
     SourceZip,
@@ -33,14 +34,16 @@ NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 """Why the AWS on this machine builds no image; no other AWS says it."""
 
 
-def build_environment(target: Target, on_change: OnChange = lambda _: None) -> Lock:
+def build_environment(
+    target: Target, on_change: OnChange = lambda _: None, on_note: OnNote = lambda _: None
+) -> Lock:
     """Run the model build, and the image build beside it, and write the lock from what they export.
 
     A kind without our adapter has no image to build: its lock names the published one; with a model that the
     container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build ends
     quickly where its image is there already; where the archive is, no model build is started. Raises
     SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
-    lock may hold; the lock on disk then stays as it was.
+    lock may hold, and where ECR finds something critical in the image; the lock on disk then stays as it was.
     """
     environment = target.environment
     if not target.local:  # this machine answers with a library of its own
@@ -57,6 +60,8 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
     run = _build_both if environment.serving_kind.runs_adapter else _build_model
     image_part, model = run(target, stack, on_change)
     lock = _lock(target, image_part, _model_part(target, model))
+    if isinstance(lock.image, BuiltImage):
+        check_scan(target, lock.image.uri, on_note)
     write_lock(target.lock_path, lock)
     return lock
 

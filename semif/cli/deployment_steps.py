@@ -117,12 +117,15 @@ def _prepare_account(steps: Steps, target: Target) -> None:
 
 def build_step(steps: Steps, target: Target) -> Lock:
     """The builds as one step, each with its phase and its last log lines."""
+    notes: list[str] = []
     with steps.step(_build_title(target.environment)) as step:
-        lock = build_environment(target, _BuildDisplay(step))
+        lock = build_environment(target, _BuildDisplay(step), notes.append)
         unbuilt = (
             ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""
         )
         step.note = f"{target.lock_path.relative_to(target.root)}{unbuilt}"
+    for note in notes:
+        steps.console.print(f"       [yellow]note[/] {escape(note)}", soft_wrap=True)
     return lock
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
 from semif.environment.names import KindName
 from semif.environment.tables import (
+    Acceptance,
     AccountId,
     AlarmsTable,
     AsyncTable,
@@ -16,6 +17,7 @@ from semif.environment.tables import (
     EnvironmentName,
     FileTable,
     ModelTable,
+    FindingId,
     NetworkTable,
     PolicyArn,
     Region,
@@ -51,6 +53,8 @@ class EnvironmentFile(FileTable):
     tags: Annotated[dict[TagKey, TagValue], Field(default_factory=dict, max_length=40)]
     """Tags of both stacks and of all that they make, and of transform jobs."""
     model: ModelTable
+    accepted_findings: Annotated[dict[FindingId, Acceptance], Field(default_factory=dict, max_length=100)]
+    """Critical findings of the image's scan that do not stop its lock, by id, each with who and why."""
     endpoint: EndpointTable
     network: NetworkTable | None = None
     encryption: EncryptionTable | None = None

@@ -50,6 +50,10 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     yield from _model_problems(tables, kind)
     if kind is not None:
         yield from _tables_of_other_kinds(tables, kind)
+        if not kind.runs_adapter and "accepted_findings" in tables:
+            yield (
+                f"[accepted_findings] is for images that are built, kind = '{kind.name}' has none; remove it"
+            )
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
     unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()

@@ -103,6 +103,11 @@ HubFilePath = Annotated[
 HubRevision = Annotated[
     str, *_written_as("[0-9a-f]{40}", "the 40 hexadecimal digits of a commit; a branch or tag can move")
 ]
+FindingId = Annotated[
+    str, *_written_as("[A-Z]+[A-Z0-9]*-[A-Za-z0-9:.-]{4,60}", "a finding's id, such as CVE-2026-12345")
+]
+Acceptance = Annotated[str, StringConstraints(min_length=10, max_length=500, strip_whitespace=True)]
+"""Who accepts a finding, and why."""
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
 _Days = Literal[
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653

@@ -127,6 +127,13 @@ RIGHTS = (
         _has_image,
     ),
     Right(
+        "see what its scan found",
+        ("ecr:DescribeImageScanFindings",),
+        lambda place: (place.repository,),
+        ("deploy",),
+        _has_image,
+    ),
+    Right(
         "use the key of `[encryption]`",
         ("kms:Decrypt", "kms:GenerateDataKey"),
         lambda place: _key(place.environment),

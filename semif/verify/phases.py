@@ -75,6 +75,7 @@ REALTIME = Phase(
                 "`buildspec.model.yml`",
                 "`buildspec.yml` (image)",
                 "the image on the published base",
+                "scan findings",
             ),
             minutes=25,
         ),
