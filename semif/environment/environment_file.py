@@ -11,13 +11,14 @@ from semif.environment.tables import (
     AccountId,
     AlarmsTable,
     AsyncTable,
+    DataCaptureTable,
     DeploymentTable,
     EncryptionTable,
     EndpointTable,
     EnvironmentName,
     FileTable,
-    ModelTable,
     FindingId,
+    ModelTable,
     NetworkTable,
     PolicyArn,
     Region,
@@ -52,9 +53,9 @@ class EnvironmentFile(FileTable):
     """How long the lines of the containers are kept."""
     tags: Annotated[dict[TagKey, TagValue], Field(default_factory=dict, max_length=40)]
     """Tags of both stacks and of all that they make, and of transform jobs."""
-    model: ModelTable
     accepted_findings: Annotated[dict[FindingId, Acceptance], Field(default_factory=dict, max_length=100)]
     """Critical findings of the image's scan that do not stop its lock, by id, each with who and why."""
+    model: ModelTable
     endpoint: EndpointTable
     network: NetworkTable | None = None
     encryption: EncryptionTable | None = None
@@ -63,6 +64,7 @@ class EnvironmentFile(FileTable):
     scaling: ScalingTable | None = None
     deployment: DeploymentTable | None = None
     alarms: AlarmsTable | None = None
+    data_capture: DataCaptureTable | None = None
     adapter: Settings = Settings.from_env({})
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]

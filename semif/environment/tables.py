@@ -250,6 +250,15 @@ class AsyncTable(FileTable):
     """An existing topic of the same region that is told of each failure; unset: the stack makes one."""
 
 
+class DataCaptureTable(FileTable):
+    """`[data_capture]`: a share of the requests and their answers, kept in a bucket: callers' texts."""
+
+    sampling_percent: Annotated[int, Field(ge=1, le=100)]
+    """How many of a hundred requests are captured, chosen at random by SageMaker."""
+    expiry_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """When what was captured is deleted from the bucket, in days."""
+
+
 class ScalingTable(FileTable):
     """`[scaling]`: between how many instances, and by what. Without it their number stays as it is."""
 

@@ -11,13 +11,13 @@ from typing import Literal
 from semif.environment.environment import Environment
 from semif.images.base_images import base_image
 from semif.rights.place import BOOTSTRAP_QUALIFIER, Place
-from semif.sagemaker.bucket_folders import ANSWERS, FAILURES, LINES, REQUESTS
+from semif.sagemaker.bucket_folders import ANSWERS, CAPTURED, FAILURES, LINES, REQUESTS
 from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP, log_group
 
-Task = Literal["deploy", "diff", "call", "prune", "verify"]
-TASKS: tuple[Task, ...] = ("deploy", "diff", "call", "prune", "verify")
-"""Deploy, promote, operate and remove; compare and check, reading alone; ask;
-prune; verify, besides deploy."""
+Task = Literal["deploy", "diff", "call", "label", "prune", "verify"]
+TASKS: tuple[Task, ...] = ("deploy", "diff", "call", "label", "prune", "verify")
+"""Deploy, promote, operate and remove; compare and check, reading alone; ask; read what callers asked, to
+label it; prune; verify, besides deploy."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ def _has_image(environment: Environment) -> bool:
 
 def _has_endpoint(environment: Environment) -> bool:
     return environment.inference_mode.has_endpoint
+
+
+def _may_capture(environment: Environment) -> bool:
+    """Whether `[data_capture]` may be in its file; a verification has it in any case."""
+    return environment.serving_kind.runs_adapter and environment.endpoint.mode == "realtime"
 
 
 def _in_mode(*modes: str) -> Callable[[Environment], bool]:
@@ -290,6 +295,27 @@ RIGHTS = (
         lambda place: place.log_group(TRANSFORM_LOG_GROUP),
         ("deploy", "call"),
         _in_mode("batch"),
+    ),
+    Right(
+        "find what was captured",
+        ("cloudformation:DescribeStacks",),
+        lambda place: place.stacks,
+        ("label", "verify"),
+        _may_capture,
+    ),
+    Right(
+        "read what was captured, which is callers' texts",
+        ("s3:GetObject", "s3:ListBucket"),
+        lambda place: (place.lines_bucket, f"{place.lines_bucket}/{CAPTURED}/*"),
+        ("label", "verify"),
+        _may_capture,
+    ),
+    Right(
+        "read it with the key of `[encryption]`",
+        ("kms:Decrypt",),
+        lambda place: _key(place.environment),
+        ("label", "verify"),
+        lambda environment: _may_capture(environment) and environment.encryption is not None,
     ),
     Right(
         "find the bucket and the repository to prune",

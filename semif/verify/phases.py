@@ -146,6 +146,15 @@ REALTIME = Phase(
             not_for=setting_steps.no_calibration,
         ),
         Step(
+            "captured data",
+            "a sampled request and its answer come into the bucket of DataCaptureConfig within minutes, as a "
+            "line of JSON under ENDPOINT/VARIANT/yyyy/mm/dd/hh",
+            f"{_GUIDE}model-monitor-data-capture-endpoint.html",
+            setting_steps.captured,
+            rows=("data capture",),
+            minutes=8,
+        ),
+        Step(
             "update",
             "UpdateEndpoint starts a new fleet, shifts the traffic to it and ends the old one; requests are "
             "answered all the while",

@@ -28,6 +28,7 @@ ELSEWHERE = {
         "AWS; tests/e2e",
     ),
     **dict.fromkeys(("diff", "promote", "prune", "rollback"), "AWS"),
+    **dict.fromkeys(("evaluate captured", "evaluate answered"), "AWS; test_captured.py"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
     "model pin": "Hugging Face",

@@ -37,6 +37,10 @@ subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 ENCRYPTION = f'''[encryption]
 kms_key_arn = "{KEY_ARN}"
 '''
+CAPTURE = """[data_capture]
+sampling_percent = 5
+expiry_days = 7
+"""
 TOPIC_ARN = "arn:aws:sns:eu-central-1:111122223333:somebody"
 OPERATION = {
     "still": "",
@@ -95,6 +99,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "bounded": (row // 3 + row) % 3 == 0,
             "uncompressed": (row // 6 + row % 3) % 2 == 0,
             "operation": list(OPERATION)[(row // 3 + 2 * row + row // 9) % 3],
+            "captured": not path.startswith("text") and row % 3 == (row // 3 + 1) % 3,
             "mode": "realtime",
         }
         found[f"{path}-{network}"] = case
@@ -107,6 +112,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "bounded": row == 1,
             "uncompressed": row == 2,
             "operation": list(QUEUES)[row % 2],
+            "captured": False,
             "mode": "async",
         }
     return found
@@ -126,6 +132,7 @@ def environment_file(case: dict[str, Any]) -> str:
         (OPERATION if case["mode"] == "realtime" else QUEUES)[case["operation"]],
         NETWORKS[case["network"]],
         ENCRYPTION if case["encrypted"] else "",
+        CAPTURE if case.get("captured") else "",
     ]
     return "".join(parts)
 
