@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import CfnOutput
+from aws_cdk import CfnOutput, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as cloudwatch_actions
 from aws_cdk import aws_sagemaker as sagemaker
@@ -14,6 +14,7 @@ from semif.environment.environment import Environment
 from semif.environment.tables import ScalingTable
 from semif.lock.lock_file import Lock
 from semif_constructs.hosting.async_inference import AsyncInference
+from semif_constructs.hosting.data_capture import DataCapture
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.update_policy import deployment_config
 from semif_constructs.hosting.variant_scaling import VariantScaling
@@ -53,6 +54,7 @@ class EndpointStack(ModelStack):
             async_inference=self.async_inference(environment),
             container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
             creates_log_group=environment.preset is None,  # else the Artifacts stack has one
+            data_capture=self._data_capture(environment),
             deployment_config=self._deployment_config(environment, request_alarms),
             encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
@@ -102,6 +104,23 @@ class EndpointStack(ModelStack):
     def async_inference(self, _environment: Environment, /) -> AsyncInference | None:
         """The queue of the endpoint; None: it has none."""
         return None
+
+    def _data_capture(self, environment: Environment) -> DataCapture | None:
+        """What keeps a share of the requests. `semif destroy` empties the bucket of BucketName."""
+        table = environment.data_capture
+        if table is None:
+            return None
+        retain = environment.removal == "retain"
+        made = DataCapture(
+            self,
+            "DataCapture",
+            encryption_key=self.encryption_key,
+            expiry_days=table.expiry_days,
+            removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
+            sampling_percent=table.sampling_percent,
+        )
+        CfnOutput(self, "BucketName", value=made.bucket.bucket_name)
+        return made
 
     def backlog_age_seconds(self, _environment: Environment, /) -> int | None:
         """The age of the oldest request in the queue that sets off an alarm; None: there is no such alarm."""

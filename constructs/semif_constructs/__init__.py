@@ -2,6 +2,7 @@
 
 To host a model, give a `ServedModel` an `ImageRef` and `Settings`, and put a `ModelEndpoint` on it.
 To let requests wait in a queue, give the endpoint an `AsyncInference`.
+To keep a share of what callers ask, give the endpoint a `DataCapture`.
 To ask whole files in transform jobs, let `BatchFiles` grant it to the model's role.
 To follow the load, bound the instances with `VariantScaling`, and of a queue add `BacklogScaling`.
 To update step by step and to go back on alarms, give the endpoint a `deployment_config`.
@@ -23,6 +24,7 @@ from semif_constructs.builds.model_build import ModelBuild
 from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.batch_files import BatchFiles
+from semif_constructs.hosting.data_capture import DataCapture
 from semif_constructs.hosting.endpoint_base import EndpointBase
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel
@@ -43,6 +45,7 @@ __all__ = [
     "BatchFiles",
     "BuildNetwork",
     "CapacityAlarms",
+    "DataCapture",
     "EndpointBase",
     "EndpointDashboard",
     "EndpointLog",

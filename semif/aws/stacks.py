@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws, aws_errors
+from semif.aws.s3 import delete_versions
 from semif.errors import SemifError
 
 if TYPE_CHECKING:
@@ -166,17 +167,5 @@ def empty_bucket(s3: "S3Client", bucket: str) -> int:
             listed = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
             if not listed:
                 return count
-            reply = s3.delete_objects(
-                Bucket=bucket,
-                Delete={
-                    "Objects": [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in listed],
-                    "Quiet": True,
-                },
-            )
-            if problems := reply.get("Errors"):
-                first = problems[0]
-                raise SemifError(
-                    f"{len(problems)} objects of {bucket} could not be deleted, the first is "
-                    f"{first.get('Key')}: {first.get('Message')}"
-                )
+            delete_versions(s3, bucket, [(item["Key"], item["VersionId"]) for item in listed])
             count += len(listed)

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from semif.aws.s3 import S3Uri
 from semif.aws.stacks import Stack, require_stack
 from semif.builds.codebuild import SUCCEEDED, BuildError, StartedBuild, follow, require_success, start_build
+from semif.builds.scan_gate import OnNote, check_scan
 from semif.builds.sources import (
     IMAGE_SOURCES,
     SourceZip,
@@ -28,8 +29,6 @@ from semif.target.target import Target
 OnChange = Callable[[Sequence[StartedBuild]], None]
 ImageParts = dict[str, dict[str, object]]
 """The images of a lock by their keys, `image` and maybe `fallback_image`."""
-OnWarning = Callable[[str], None]
-"""Told, in a line for people, what they should know of a build that went well."""
 
 MODELS_PREFIX = "models"
 """Where buildspec.model.yml publishes, in the model bucket."""
@@ -38,7 +37,7 @@ NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 
 
 def build_environment(
-    target: Target, on_change: OnChange = lambda _: None, on_warning: OnWarning = lambda _: None
+    target: Target, on_change: OnChange = lambda _: None, on_note: OnNote = lambda _: None
 ) -> Lock:
     """Run the model build, and the image build beside it, and write the lock from what they export.
 
@@ -46,7 +45,7 @@ def build_environment(
     container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build ends
     quickly where its image is there already; where the archive is, no model build is started. Raises
     SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
-    lock may hold; the lock on disk then stays as it was.
+    lock may hold, and where ECR finds something critical in the image; the lock on disk then stays as it was.
     """
     environment = target.environment
     if not target.local:  # this machine answers with a library of its own
@@ -61,10 +60,13 @@ def build_environment(
         missing=f"run `semif deploy {target.command_line}`, which makes it first",
     )
     if environment.serving_kind.runs_adapter:
-        images, model = _build_both(target, stack, on_change, on_warning)
+        images, model = _build_both(target, stack, on_change, on_note)
     else:
         images, model = _build_model(target, stack, on_change)
     lock = _lock(target, images, _model_part(target, model))
+    for image in lock.images.values():
+        if isinstance(image, BuiltImage):
+            check_scan(target, image.uri, on_note)
     write_lock(target.lock_path, lock)
     return lock
 
@@ -89,7 +91,7 @@ def stale_image(target: Target, lock: Lock) -> str | None:
 
 
 def _build_both(
-    target: Target, stack: Stack, on_change: OnChange, on_warning: OnWarning
+    target: Target, stack: Stack, on_change: OnChange, on_note: OnNote
 ) -> tuple[ImageParts, StartedBuild]:
     """The lock's images, and the model build, which has passed."""
     image_source = pack_sources(target.root, IMAGE_SOURCES)
@@ -105,7 +107,7 @@ def _build_both(
     parts = {key: _image_part(image) for key, image in images.items()}
     for key, part in parts.items():
         if images[key].exported.get("IMAGE_REUSED") != "no" and not _is_vouched_for(target, key, part):
-            on_warning(
+            on_note(
                 f"{part['uri']} was there already, and no lock names it: only its tag and its label say that "
                 "it was built from this source, and whoever may push can write both; where nobody knows of a "
                 "build that was interrupted or a lock that was lost, delete it and build again: "

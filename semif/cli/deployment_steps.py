@@ -121,14 +121,15 @@ def _warn(steps: Steps, warnings: Sequence[str]) -> None:
 
 def build_step(steps: Steps, target: Target) -> Lock:
     """The builds as one step, each with its phase and its last log lines."""
-    warnings: list[str] = []
+    notes: list[str] = []
     with steps.step(_build_title(target.environment)) as step:
-        lock = build_environment(target, _BuildDisplay(step), warnings.append)
+        lock = build_environment(target, _BuildDisplay(step), notes.append)
         unbuilt = (
             ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""
         )
         step.note = f"{target.lock_path.relative_to(target.root)}{unbuilt}"
-    _warn(steps, warnings)
+    for note in notes:
+        steps.console.print(f"       [yellow]note[/] {escape(note)}", soft_wrap=True)
     return lock
 
 

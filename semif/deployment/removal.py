@@ -53,11 +53,11 @@ def gap_of(target: Target) -> Iterator[str]:
         yield from _gap(what, running, environment)
     if environment.alarms is not None and environment.alarms.topic_arn is None:
         yield "The alarms' topic goes with its stack: subscribe to the new one."
+    bucket = "is emptied and goes" if environment.removal == "destroy" else "stays, the new one has another"
     if environment.endpoint.mode == "async":
-        bucket = (
-            "is emptied and goes" if environment.removal == "destroy" else "stays, the new one has another"
-        )
         yield f"The queue's requests are lost, and its bucket {bucket}."
+    if environment.data_capture is not None:
+        yield f"The bucket of what was captured {bucket}."
 
 
 def _gap(what: str, running: EndpointState, environment: Environment) -> Iterator[str]:

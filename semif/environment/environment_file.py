@@ -9,14 +9,17 @@ from semif.environment.memory_need import scaled_download_seconds, scaled_startu
 from semif.environment.names import KindName
 from semif.environment.registry import RegistryTable
 from semif.environment.tables import (
+    Acceptance,
     AccountId,
     AlarmsTable,
     AsyncTable,
+    DataCaptureTable,
     DeploymentTable,
     EncryptionTable,
     EndpointTable,
     EnvironmentName,
     FileTable,
+    FindingId,
     ModelTable,
     NetworkTable,
     PolicyArn,
@@ -52,6 +55,8 @@ class EnvironmentFile(FileTable):
     """How long the lines of the containers are kept."""
     tags: Annotated[dict[TagKey, TagValue], Field(default_factory=dict, max_length=40)]
     """Tags of both stacks and of all that they make, and of transform jobs."""
+    accepted_findings: Annotated[dict[FindingId, Acceptance], Field(default_factory=dict, max_length=100)]
+    """Critical findings of the image's scan that do not stop its lock, by id, each with who and why."""
     model: ModelTable
     endpoint: EndpointTable
     network: NetworkTable | None = None
@@ -63,6 +68,7 @@ class EnvironmentFile(FileTable):
     deployment: DeploymentTable | None = None
     alarms: AlarmsTable | None = None
     registry: RegistryTable | None = None
+    data_capture: DataCaptureTable | None = None
     adapter: Settings = Settings.from_env({})
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]

@@ -52,6 +52,10 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     yield from _model_problems(tables, kind)
     if kind is not None:
         yield from _tables_of_other_kinds(tables, kind)
+        if not kind.runs_adapter and "accepted_findings" in tables:
+            yield (
+                f"[accepted_findings] is for images that are built, kind = '{kind.name}' has none; remove it"
+            )
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
     yield from builds_problems(tables, builds_image=kind.runs_adapter if kind is not None else None)

@@ -110,6 +110,11 @@ HubFilePath = Annotated[
 HubRevision = Annotated[
     str, *_written_as("[0-9a-f]{40}", "the 40 hexadecimal digits of a commit; a branch or tag can move")
 ]
+FindingId = Annotated[
+    str, *_written_as("[A-Z]+[A-Z0-9]*-[A-Za-z0-9:.-]{4,60}", "a finding's id, such as CVE-2026-12345")
+]
+Acceptance = Annotated[str, StringConstraints(min_length=10, max_length=500, strip_whitespace=True)]
+"""Who accepts a finding, and why."""
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
 _Days = Literal[
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653
@@ -250,6 +255,15 @@ class AsyncTable(FileTable):
     """An existing topic of the same region that is told of each answer; unset: the stack makes one."""
     error_topic_arn: TopicArn | None = None
     """An existing topic of the same region that is told of each failure; unset: the stack makes one."""
+
+
+class DataCaptureTable(FileTable):
+    """`[data_capture]`: a share of the requests and their answers, kept in a bucket: callers' texts."""
+
+    sampling_percent: Annotated[int, Field(ge=1, le=100)]
+    """How many of a hundred requests are captured, chosen at random by SageMaker."""
+    expiry_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """When what was captured is deleted from the bucket, in days."""
 
 
 class ScalingTable(FileTable):

@@ -27,7 +27,7 @@ _OF_ENDPOINTS = (
     "volume_size_gb",
 )
 """Keys of [endpoint] that Batch Transform does not take."""
-_LEFT_OUT = ("async", "scaling", "deployment", "alarms", "registry")
+_LEFT_OUT = ("async", "scaling", "deployment", "alarms", "data_capture", "registry")
 """Tables that each form says anew, or does without: nobody approves what is thrown away."""
 
 
@@ -37,7 +37,7 @@ def words(tables: Tables) -> Tables:
 
 
 def realtime(tables: Tables) -> Tables:
-    """An endpoint that scales, and goes back on alarms; these are wide enough for a slow machine."""
+    """An endpoint that scales, and goes back on alarms, wide enough for a slow machine; all is captured."""
     form = _bare(tables, mode="realtime")
     form["adapter"] = {**form.get("adapter", {}), "max_in_flight": MAX_IN_FLIGHT}
     form["scaling"] = {
@@ -47,6 +47,7 @@ def realtime(tables: Tables) -> Tables:
     }
     form["deployment"] = {"strategy": "all-at-once", "wait_seconds": ALARM_SECONDS}
     form["alarms"] = {"model_p95_seconds": 60.0, "overhead_seconds": 60.0}
+    form["data_capture"] = {"sampling_percent": 100, "expiry_days": 1}
     return form
 
 

@@ -86,6 +86,7 @@ REALTIME = Phase(
                 "`buildspec.model.yml`",
                 "`buildspec.yml` (image)",
                 "the image on the published base",
+                "scan findings",
             ),
             minutes=25,
         ),
@@ -155,6 +156,15 @@ REALTIME = Phase(
             rows=("calibration",),
             minutes=0.5,
             not_for=setting_steps.no_calibration,
+        ),
+        Step(
+            "captured data",
+            "a sampled request and its answer come into the bucket of DataCaptureConfig within minutes, as a "
+            "line of JSON under ENDPOINT/VARIANT/yyyy/mm/dd/hh",
+            f"{_GUIDE}model-monitor-data-capture-endpoint.html",
+            setting_steps.captured,
+            rows=("data capture",),
+            minutes=8,
         ),
         Step(
             "update",
@@ -280,6 +290,7 @@ ELSEWHERE = {
     "SageMaker's Model Registry": "keeps what it is given, and the approval is a person's",
     "SageMaker's SDK": "is a client's library: `ask` asks the same operation",
     "the constructs in another app": "is for that app to deploy",
+    "`semif prune`": "deletes only what is old, which a new environment does not have",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",
     "one question to a decision head on every wire": "is about the adapter alone, which `compare` asks",

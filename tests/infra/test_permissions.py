@@ -22,7 +22,7 @@ ANY_RESOURCE |= {f"ec2:Describe{what}": "EC2's Describe actions have no resource
 NEEDS_CONDITION = {"sts:GetServiceBearerToken", "cloudwatch:PutMetricData"}
 ENDINGS_IN_A_WILDCARD = (
     *("/files/*", "/images/*", "/models/*", "/sources/*"),
-    *("/requests/*", "/answers/*", "/failures/*"),
+    *("/requests/*", "/answers/*", "/failures/*", "/captured/*"),
     *(":log-stream:*", ":network-interface/*"),
     *("/lines/*", "/answers/*"),
 )

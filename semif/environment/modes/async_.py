@@ -37,6 +37,11 @@ class Async(EndpointMode):
                 "adapter.deadline_seconds follows from async.invocation_timeout_seconds where the endpoint "
                 "is asynchronous; set that one"
             )
+        if "data_capture" in tables:
+            yield (
+                "[data_capture] is for realtime endpoints; remove it: requests and answers lie in the bucket "
+                "of the queue anyway, for async.expiry_days"
+            )
         key = "concurrent_invocations_per_instance"
         sent = number_in(table_in(tables, "async"), key, 1)
         admitted = kind.admitted(tables) if kind is not None else None

@@ -33,6 +33,7 @@ _TABLES = {
     "scaling": "give initial_instance_count, or --instances to a job",
     "deployment": "a new model is simply the next job's",
     "alarms": "a job tells how it ended",
+    "data_capture": "its lines and answers are files already",
 }
 _HAS_NONE = "Batch Transform has no such setting"
 _KEYS = {

@@ -55,6 +55,8 @@ WITHOUT_RESOURCES = {
     "cloudwatch:DescribeAlarms",
     "cloudwatch:GetMetricStatistics",
     "sagemaker:DescribeModel",
+    "sagemaker:ListEndpoints",
+    "sagemaker:ListModels",
     "sagemaker:ListTransformJobs",
     "servicequotas:ListAWSDefaultServiceQuotas",
     "servicequotas:ListServiceQuotas",
