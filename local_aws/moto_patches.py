@@ -246,6 +246,19 @@ def run_stacks_in_the_background() -> None:
     CloudFormationBackend.delete_stack = delete_stack
     # Moto's resource map makes what is read from it: a description must never create a resource.
     Stack.stack_resources = property(_made_resources)
+    Stack.stack_parameters = property(_given_parameters)
+
+
+def _given_parameters(stack: Stack) -> dict[str, Any]:
+    """A stack's parameters as its next change set keeps them.
+
+    Of one that is looked up in SSM that is the name, where moto keeps what was found and would look that up.
+    """
+    given = dict(stack.resource_map.resolved_parameters)
+    for name, slot in stack.template_dict.get("Parameters", {}).items():
+        if slot["Type"].startswith("AWS::SSM::Parameter::"):
+            given[name] = stack.parameters.get(name, slot.get("Default"))
+    return given
 
 
 def _made_resources(stack: Stack) -> list[Any]:
