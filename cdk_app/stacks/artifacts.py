@@ -33,7 +33,14 @@ class ArtifactsStack(EnvironmentStack):
         retain = environment.removal == "retain"
         removal_policy = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
         key = self.encryption_key
-        bucket = ModelBucket(self, "ModelBucket", encryption_key=key, removal_policy=removal_policy)
+        given = environment.existing.bucket
+        bucket = ModelBucket(
+            self,
+            "ModelBucket",
+            bucket=None if given is None else self.existing_bucket("ExistingBucket", given),
+            encryption_key=key,
+            removal_policy=removal_policy,
+        )
         model_build = ModelBuild(self, "ModelBuild", bucket=bucket, encryption_key=key)
         # Here, and not beside the endpoint: a rolled back Endpoint stack would take the reason along.
         if environment.inference_mode.has_endpoint:  # transform jobs write to a group that all of them share

@@ -1,9 +1,10 @@
-"""What both stacks of an environment share: its place, its tags, its key, the bound of its roles."""
+"""What both stacks of an environment share: its place, bootstrap, tags, key, the bound of its roles."""
 
+from aws_cdk import DefaultStackSynthesizer, Stack
 from aws_cdk import Environment as AwsEnvironment
-from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from semif.environment.environment import Environment
@@ -29,6 +30,7 @@ class EnvironmentStack(Stack):
             description=f"Semif {environment.name}: {description}",
             env=AwsEnvironment(account=account, region=region),
             stack_name=name,
+            synthesizer=_synthesizer(environment.bootstrap_qualifier),
             tags=environment.aws_tags,
         )
         if environment.permissions_boundary is not None:
@@ -41,3 +43,14 @@ class EnvironmentStack(Stack):
             self.encryption_key = kms.Key.from_key_arn(
                 self, "EncryptionKey", environment.encryption.kms_key_arn
             )
+
+    def existing_bucket(self, construct_id: str, bucket_name: str) -> s3.IBucket:
+        """A bucket that is there already, encrypted with the environment's key where that has one."""
+        return s3.Bucket.from_bucket_attributes(
+            self, construct_id, bucket_name=bucket_name, encryption_key=self.encryption_key
+        )
+
+
+def _synthesizer(qualifier: str | None) -> DefaultStackSynthesizer | None:
+    """Deploys by the roles and the bucket of that bootstrap; None: by those of the CDK's default."""
+    return DefaultStackSynthesizer(qualifier=qualifier) if qualifier is not None else None

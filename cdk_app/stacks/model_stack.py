@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from aws_cdk import Annotations, CfnOutput
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -47,6 +48,7 @@ class ModelStack(EnvironmentStack):
             model_bucket=self._bucket_of(in_s3),
             model_key=in_s3.key if in_s3 is not None else None,
             network_isolation=environment.endpoint.network_isolation,
+            role=self._role(environment.existing.role_arn),
             security_groups=self._security_groups(environment.network),
             subnets=self._subnets(environment.network),
         )
@@ -56,8 +58,15 @@ class ModelStack(EnvironmentStack):
         """The bucket that the lock names, encrypted with the environment's key."""
         if model is None:
             return None
-        return s3.Bucket.from_bucket_attributes(
-            self, "ModelBucket", bucket_name=model.bucket, encryption_key=self.encryption_key
+        return self.existing_bucket("ModelBucket", model.bucket)
+
+    def _role(self, arn: str | None) -> iam.IRole | None:
+        """The role that is there already; None: the Model gets one of its own."""
+        if arn is None:
+            return None
+        # The name of the policy that grants go to: without it the same in every stack that has this role.
+        return iam.Role.from_role_arn(
+            self, "ExistingRole", arn, default_policy_name=f"{self.stack_name}-Granted"
         )
 
     def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from semif.aws.arn import Arn
+from semif.environment.account_tables import existing_problems
 from semif.environment.kinds import KINDS
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes import MODES
@@ -52,6 +53,7 @@ def problems_together(tables: RawTables) -> Iterator[str]:
         yield from _tables_of_other_kinds(tables, kind)
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
+    yield from existing_problems(tables)
     unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()
     yield from text_problems(table_in(tables, "text"), [flag for flag in unlisted if isinstance(flag, str)])
     adapter = table_in(tables, "adapter")

@@ -18,6 +18,7 @@ from semif.errors import ProblemsError
 from semif.images.image_ref import ImageRef
 from semif_constructs.iam.image_access import PULL_ACTIONS, repository_arn
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
+from semif_constructs.iam.role_policy import role_policy
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -114,11 +115,11 @@ class ServedModel(Construct):
         )
 
     def _access_to_image(self, image_arn: str) -> iam.Policy:
-        policy = iam.Policy(
+        policy = role_policy(
             self,
             "Hosting",
-            roles=[self.role],
-            statements=[
+            self.role,
+            [
                 iam.PolicyStatement(actions=list(PULL_ACTIONS), resources=[image_arn]),
                 iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]),
             ],
@@ -153,7 +154,7 @@ class ServedModel(Construct):
             statements.append(
                 iam.PolicyStatement(actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn])
             )
-        policy = iam.Policy(self, f"Archive{digest[:8]}", roles=[self.role], statements=statements)
+        policy = role_policy(self, f"Archive{digest[:8]}", self.role, statements)
         if unpacked:
             acknowledge_wildcard(policy, objects, "the prefix holds the files of one model and nothing else")
         return policy
@@ -171,11 +172,11 @@ class ServedModel(Construct):
             return f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}:{resource}/{name}"
 
         interfaces = arn("network-interface", "*")
-        policy = iam.Policy(
+        policy = role_policy(
             self,
             "Network",
-            roles=[self.role],
-            statements=[
+            self.role,
+            [
                 iam.PolicyStatement(
                     actions=["ec2:CreateNetworkInterface"],
                     resources=[
