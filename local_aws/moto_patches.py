@@ -160,6 +160,12 @@ def _unknown(types: list[str]) -> str:
     return f"Template format error: Unrecognized resource types: {types}; the local AWS does not have them"
 
 
+class ChangeSetNotFoundError(ValidationError):
+    """What the CDK's command line waits for before it makes the next one of the name."""
+
+    code = "ChangeSetNotFound"
+
+
 def run_stacks_in_the_background() -> None:
     """Run change sets and deletions with `local_aws.cloudformation.changes`."""
     make = parsing.parse_and_create_resource
@@ -246,6 +252,19 @@ def run_stacks_in_the_background() -> None:
     CloudFormationBackend.delete_stack = delete_stack
     # Moto's resource map makes what is read from it: a description must never create a resource.
     Stack.stack_resources = property(_made_resources)
+
+
+def make_change_sets_like_aws() -> None:
+    """Tell that one is gone in AWS's words, and keep the parameters that one does not give."""
+    look = CloudFormationBackend.describe_change_set
+
+    def describe_change_set(self: CloudFormationBackend, change_set_name: str) -> ChangeSet | None:
+        try:
+            return look(self, change_set_name)
+        except ValidationError:
+            raise ChangeSetNotFoundError(message=f"ChangeSet [{change_set_name}] does not exist") from None
+
+    CloudFormationBackend.describe_change_set = describe_change_set
     Stack.stack_parameters = property(_given_parameters)
 
 

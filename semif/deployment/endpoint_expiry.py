@@ -34,6 +34,6 @@ def is_over(expiry: datetime | None) -> bool:
 def expiry_words(expiry: datetime) -> str:
     """For people: `2026-12-01 08:00 UTC, in 5 hours`."""
     seconds = (expiry - datetime.now(UTC)).total_seconds()
-    hours = math.ceil(abs(seconds) / 3600)
-    count = f"{hours} {'hour' if hours == 1 else 'hours'}"
+    minutes = math.ceil(abs(seconds) / 60)
+    count = f"{round(minutes / 60)} hours" if minutes > 120 else f"{minutes} minutes"
     return f"{expiry:%Y-%m-%d %H:%M} UTC, {f'in {count}' if seconds > 0 else f'{count} ago'}"

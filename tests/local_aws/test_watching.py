@@ -202,4 +202,6 @@ def test_a_change_set_keeps_the_parameters_that_it_does_not_give(local_aws: Loca
         (end,) = client(local_aws, "scheduler").list_schedules()["Schedules"]
         expression = client(local_aws, "scheduler").get_schedule(Name=end["Name"])["ScheduleExpression"]
         assert expression == f"at({at})"
+        with pytest.raises(ClientError, match=r"\(ChangeSetNotFound\)"):
+            cloudformation.describe_change_set(**names)
     destroy(local_aws, "ending")
