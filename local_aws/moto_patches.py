@@ -167,6 +167,12 @@ def _unknown(types: list[str]) -> str:
     return f"Template format error: Unrecognized resource types: {types}; the local AWS does not have them"
 
 
+class ChangeSetNotFoundError(ValidationError):
+    """What the CDK's command line waits for before it makes the next one of the name."""
+
+    code = "ChangeSetNotFound"
+
+
 def run_stacks_in_the_background() -> None:
     """Run change sets and deletions with `local_aws.cloudformation.changes`."""
     make = parsing.parse_and_create_resource

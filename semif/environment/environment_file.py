@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from semif.environment.account_tables import BudgetTable, ExistingTable
 from semif.environment.builds_table import BuildsTable
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
 from semif.environment.names import KindName
@@ -13,6 +14,7 @@ from semif.environment.tables import (
     AccountId,
     AlarmsTable,
     AsyncTable,
+    BootstrapQualifier,
     DataCaptureTable,
     DeploymentTable,
     EncryptionTable,
@@ -35,6 +37,9 @@ from semif.sagemaker.llama_server_variables import VariableValue
 from semif.sagemaker.placement import longest_start_seconds
 from semif_adapter.contract.settings import Settings
 
+ENVIRONMENT_TAG = "semif:environment"
+"""The tag whose value is the environment's name, on all that is made for it."""
+
 
 class EnvironmentFile(FileTable):
     """The keys and tables of a file. `Environment` checks them together, and adds what kind and mode say."""
@@ -51,6 +56,8 @@ class EnvironmentFile(FileTable):
     """What `semif destroy` leaves behind: nothing, or the bucket and the image repository."""
     permissions_boundary: PolicyArn | None = None
     """A managed policy that bounds every role of the deployment."""
+    bootstrap_qualifier: BootstrapQualifier | None = None
+    """Of the `cdk bootstrap` whose roles and bucket deploy it; unset: the CDK's default."""
     log_retention_days: RetentionDays = 90
     """How long the lines of the containers are kept."""
     tags: Annotated[dict[TagKey, TagValue], Field(default_factory=dict, max_length=40)]
@@ -69,6 +76,9 @@ class EnvironmentFile(FileTable):
     alarms: AlarmsTable | None = None
     registry: RegistryTable | None = None
     data_capture: DataCaptureTable | None = None
+    existing: Annotated[ExistingTable, Field(default_factory=ExistingTable)]
+    """What the account has already, in place of what the stacks would make."""
+    budget: BudgetTable | None = None
     adapter: Settings = Settings.from_env({})
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]
@@ -142,13 +152,13 @@ class EnvironmentFile(FileTable):
 
     @property
     def endpoint_name(self) -> str:
-        """The endpoint's fixed name: models and images change behind it."""
-        return f"semif-{self.name}"
+        """The endpoint's fixed name, the file's or one of ours: models and images change behind it."""
+        return self.endpoint.endpoint_name or f"semif-{self.name}"
 
     @property
     def aws_tags(self) -> dict[str, str]:
         """Tags of all that is made for the environment: the file's, and its name."""
-        return {**self.tags, "semif:environment": self.name}
+        return {**self.tags, ENVIRONMENT_TAG: self.name}
 
     @property
     def artifacts_stack(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from semif.aws.arn import Arn
+from semif.environment.account_tables import existing_problems
 from semif.environment.builds_table import builds_problems
 from semif.environment.kinds import KINDS
 from semif.environment.kinds.kind import ServingKind
@@ -59,6 +60,7 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
     yield from builds_problems(tables, builds_image=kind.runs_adapter if kind is not None else None)
+    yield from existing_problems(tables)
     unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()
     yield from text_problems(table_in(tables, "text"), [flag for flag in unlisted if isinstance(flag, str)])
     adapter = table_in(tables, "adapter")

@@ -56,6 +56,27 @@ KeyArn = Annotated[
         "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID; an alias can be moved to another key",
     ),
 ]
+RoleArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:iam::[0-9]{12}:role/([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}",
+        "the ARN of a role, arn:aws:iam::ACCOUNT:role/NAME",
+    ),
+]
+BucketName = Annotated[
+    str, *_written_as("[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket's name, 3 to 63 of a-z, 0-9, . and -")
+]
+BootstrapQualifier = Annotated[
+    str, *_written_as("[a-z0-9]{1,10}", "what `cdk bootstrap --qualifier` was given, 1 to 10 of a-z and 0-9")
+]
+EndpointName = Annotated[
+    str,
+    StringConstraints(max_length=63),
+    *_written_as(
+        "[a-z0-9]+(-+[a-z0-9]+)*",
+        "lower-case letters, digits and hyphens, none of these at an end: ARNs have names in lower case",
+    ),
+]
 FlagName = Annotated[
     str,
     StringConstraints(max_length=60),
@@ -215,6 +236,10 @@ class EndpointTable(FileTable):
     """The host image, whose NVIDIA driver must fit the container's CUDA; for GPU types, and only for them."""
     unlisted_flags: Annotated[list[FlagName], Field(max_length=20), *EachOnce] = []
     """Flags of llama-server that [text] may set beyond those that are listed: of a newer container."""
+    endpoint_name: EndpointName | None = None
+    """The endpoint's name, once in its account and region; unset: semif- and the environment's name."""
+    expires_after_hours: Annotated[int, Field(ge=1, le=8760)] | None = None
+    """Hours after each deployment at which the endpoint is deleted; unset: it stays."""
 
     @property
     def instance_types(self) -> tuple[str, ...]:

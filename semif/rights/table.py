@@ -10,7 +10,7 @@ from typing import Literal
 
 from semif.environment.environment import Environment
 from semif.images.base_images import base_image
-from semif.rights.place import BOOTSTRAP_QUALIFIER, Place
+from semif.rights.place import Place
 from semif.sagemaker.bucket_folders import ANSWERS, CAPTURED, FAILURES, LINES, REQUESTS
 from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP, log_group
 
@@ -124,12 +124,18 @@ RIGHTS = (
         _is_built,
     ),
     Right(
-        "take away what was promoted with other bytes, empty the buckets in the end",
-        ("s3:ListBucketVersions", "s3:DeleteObject", "s3:DeleteObjectVersion"),
-        lambda place: tuple(
-            arn for bucket in (place.model_bucket, place.lines_bucket) for arn in (bucket, f"{bucket}/*")
-        ),
+        "take away what was promoted with other bytes",
+        ("s3:DeleteObject", "s3:DeleteObjectVersion"),
+        lambda place: (f"{place.model_bucket}/models/*",),
         ("deploy",),
+        _is_built,
+    ),
+    Right(
+        "empty the stacks' own buckets in the end",
+        ("s3:ListBucketVersions", "s3:DeleteObject", "s3:DeleteObjectVersion"),
+        lambda place: tuple(arn for bucket in place.made_buckets for arn in (bucket, f"{bucket}/*")),
+        ("deploy",),
+        lambda environment: None in (environment.existing.bucket, environment.existing.files_bucket),
     ),
     Right(
         "promote an image",
@@ -286,7 +292,7 @@ RIGHTS = (
     Right(
         "check the CDK's bootstrap",
         ("ssm:GetParameter",),
-        lambda place: (place.arn("ssm", f"parameter/cdk-bootstrap/{BOOTSTRAP_QUALIFIER}/version"),),
+        lambda place: (place.bootstrap_version,),
         ("deploy", "diff"),
     ),
     Right(
@@ -301,6 +307,28 @@ RIGHTS = (
         lambda place: _key(place.environment),
         ("deploy", "diff"),
         lambda environment: environment.encryption is not None,
+    ),
+    Right(
+        "check the buckets of `[existing]`",
+        ("s3:ListBucket", "s3:GetBucketVersioning", "s3:GetEncryptionConfiguration"),
+        lambda place: tuple(
+            f"arn:{place.partition}:s3:::{bucket}" for bucket in place.environment.existing.buckets
+        ),
+        ("deploy", "diff"),
+        lambda environment: bool(environment.existing.buckets),
+    ),
+    Right(
+        "check the role of `[existing]`",
+        ("iam:GetRole",),
+        lambda place: (place.environment.existing.role_arn or "",),
+        ("deploy", "diff"),
+        lambda environment: environment.existing.role_arn is not None,
+    ),
+    Right(
+        "look up prices (optional)",
+        ("pricing:GetProducts",),
+        _everything,
+        ("deploy", "diff"),
     ),
     Right(
         "check the alarms of `[deployment]`",

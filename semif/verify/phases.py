@@ -147,6 +147,16 @@ REALTIME = Phase(
             not_local="the AWS on this machine has no networks and applies no key",
             not_for=setting_steps.no_network,
         ),
+        Step(
+            "role",
+            "the role in ExecutionRoleArn is what SageMaker assumes to fetch the model and the image",
+            f"{_API}API_CreateModel.html",
+            setting_steps.role,
+            rows=("an existing role",),
+            minutes=0.5,
+            not_local="the AWS on this machine asks no role for anything",
+            not_for=setting_steps.no_role,
+        ),
         _PREFIX,
         Step(
             "calibration",
@@ -294,6 +304,10 @@ ELSEWHERE = {
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",
     "one question to a decision head on every wire": "is about the adapter alone, which `compare` asks",
+    "existing buckets, an endpoint's own name": "would hold what a verification could not take away again",
+    "the end of a throw-away endpoint": "is hours away; `semif status` tells whether it came",
+    "a budget": "counts once its tag is activated in billing, and a day late",
+    "prices from the price list": "are told by `semif status`, and need no deployment",
     "speed beside named baselines": "is measured on an instance, by `make bench`",
 }
 """Rows that name AWS and that no step moves, each with the reason."""

@@ -23,6 +23,7 @@ from semif_constructs.hosting.data_capture import DataCapture
 from semif_constructs.hosting.endpoint_base import EndpointBase, ImportedEndpoint
 from semif_constructs.hosting.served_model import ServedModel
 from semif_constructs.iam.container_log import allow_container_log
+from semif_constructs.iam.role_policy import role_policy
 from semif_constructs.iam.volume_key import volume_key_statement
 from semif_constructs.signals.endpoint_metrics import VARIANT_NAME
 
@@ -172,7 +173,7 @@ class ModelEndpoint(EndpointBase):
     ) -> iam.Policy:
         """What the Model's role needs for this endpoint: its log, and the key of its volumes."""
         statements = [] if volume_key is None else [volume_key_statement(volume_key)]
-        policy = iam.Policy(self, "Serving", roles=[role], statements=statements)
+        policy = role_policy(self, "Serving", role, statements)
         allow_container_log(
             policy,
             creates_log_group=creates_log_group,

@@ -20,7 +20,7 @@ class Async(EndpointMode):
     adjective = "asynchronous"
     manner = "answers by a queue"
     table = "async"
-    keys = ("scaling.backlog_per_instance", "alarms.backlog_age_seconds")
+    keys = ("scaling.backlog_per_instance", "alarms.backlog_age_seconds", "existing.files_bucket")
     derived_from = "from [async] and [adapter]"
     example = "requests"
     keeps_requests = True

@@ -1,4 +1,4 @@
-"""What only some environments have: a pool, a GPU, a network or key of their own, a calibration, a prefix.
+"""What only some environments have: a pool, a GPU, a network, key or role of their own, and more.
 
 For each a look at the endpoint, and why an environment has nothing to look at.
 """
@@ -40,6 +40,11 @@ def no_network(environment: Environment) -> str | None:
     """Why there is neither VPC nor key to see."""
     wanted = environment.network or environment.encryption
     return None if wanted else "it has neither [network] nor [encryption]"
+
+
+def no_role(environment: Environment) -> str | None:
+    """Why the role is the stack's."""
+    return None if environment.existing.role_arn else "it has no existing.role_arn"
 
 
 def no_prefix(environment: Environment) -> str | None:
@@ -100,6 +105,19 @@ def network(bench: Bench) -> str:
     return (
         f"{state.status} in {len(subnets)} subnets, {'with' if environment.encryption else 'without'} a key"
     )
+
+
+def role(bench: Bench) -> str:
+    """The Model runs with the role of the file, which the endpoint came up with."""
+    target = bench.target()
+    state, wanted = _state(target), target.environment.existing.role_arn
+    with aws_errors():
+        config = target.aws.sagemaker.describe_endpoint_config(EndpointConfigName=state.config)
+        (variant,) = config["ProductionVariants"]
+        used = target.aws.sagemaker.describe_model(ModelName=variant["ModelName"]).get("ExecutionRoleArn")
+    if used != wanted:
+        raise SurpriseError("the Model runs with another role than existing.role_arn")
+    return f"{state.status} with the role that was there already"
 
 
 def prefix(bench: Bench) -> str:
