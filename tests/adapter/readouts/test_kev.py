@@ -141,7 +141,7 @@ def test_marks_in_a_callers_words_are_words(
 
 def test_too_long_a_state_is_refused_with_its_count(kev: Engine) -> None:
     [question] = SystemOneForm.parse(body({"a": numbered(2)}, "x" * 5000), Settings()).questions
-    with pytest.raises(PromptTooLongError, match=r"has 5\d\d\d tokens, allowed are 4096"):
+    with pytest.raises(PromptTooLongError, match=r"has at least 5\d\d\d tokens, allowed are 4096"):
         kev.prepare([question], "state-first")
 
 
