@@ -20,6 +20,7 @@ from semif.lock.lock_file import BuiltImage, Lock, PublishedImage, UnbuiltImage,
 from semif.lock.locked_model import ArchivedModel, HubModel, LockedModel, UnpackedModel
 from semif.models.packaging.build import model_place
 from semif.models.packaging.carry import Carrier
+from semif.models.presets import Preset
 from semif.progress import Progress, silent
 from semif.target.published_image import published_image_problem
 from semif.target.target import Target
@@ -114,7 +115,7 @@ def _ways(source: Environment, target: Environment) -> Iterator[tuple[str, objec
 
 def _readout(environment: Environment) -> str | None:
     preset = environment.preset
-    if not environment.serving_kind.runs_adapter or preset is None:
+    if not environment.serving_kind.runs_adapter or not isinstance(preset, Preset):
         return None
     return environment.adapter.readout or preset.prompt.readout
 
@@ -130,7 +131,7 @@ def _promoted(lock: Lock, target: Target, stack: Stack | None) -> Lock:
             )
         case PublishedImage(base=base):
             image = PublishedImage(
-                uri=regional_image(target.environment.accelerator, target.aws.region), base=base
+                uri=regional_image(target.environment.base_container, target.aws.region), base=base
             )
         case _:
             image = lock.image

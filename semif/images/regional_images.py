@@ -5,9 +5,8 @@ from functools import cache
 from importlib.resources import files
 
 from semif.errors import SemifError, shown
-from semif.images.base_images import base_image
+from semif.images.base_images import Container, base_image
 from semif.images.image_ref import ImageRef
-from semif.sagemaker.instances import Accelerator
 
 _WITHOUT_PUBLIC_REGISTRY = ("cn-", "eusc-", "us-gov-", "us-iso", "eu-iso")
 """What the regions of partitions other than `aws` begin with. ECR Public gives its tokens in us-east-1, to
@@ -15,15 +14,15 @@ accounts of that partition alone ("not available in China Regions", docs.amazona
 ecr-public, read 2026-11-30; for the others it is concluded from the partition)."""
 
 
-def build_base(accelerator: Accelerator, region: str | None) -> ImageRef:
+def build_base(container: Container, region: str | None) -> ImageRef:
     """The container that an image build in `region` extends; None: in a region of the partition `aws`.
 
     It is public, but where no build can log in to the public registry: there it is the same digest in the
     region's own registry. Raises SemifError as `regional_image`.
     """
     if region is None or reaches_public_registry(region):
-        return base_image(accelerator)
-    return regional_image(accelerator, region)
+        return base_image(container)
+    return regional_image(container, region)
 
 
 def reaches_public_registry(region: str) -> bool:
@@ -31,8 +30,8 @@ def reaches_public_registry(region: str) -> bool:
     return not region.startswith(_WITHOUT_PUBLIC_REGISTRY)
 
 
-def regional_image(accelerator: Accelerator, region: str) -> ImageRef:
-    """The container that adapter_image/dlc.toml pins for `accelerator`, in the registry of `region`.
+def regional_image(container: Container, region: str) -> ImageRef:
+    """The container that adapter_image/dlc.toml pins, in the registry of `region`.
 
     The digest is dlc.toml's. It was found in the public registry and is taken to name the same image here: a
     digest is the hash of the manifest's bytes, so either the same image answers to it or none does, and then
@@ -40,7 +39,7 @@ def regional_image(accelerator: Accelerator, region: str) -> ImageRef:
 
     Raises SemifError as `base_image` and `regional_repository`.
     """
-    base = base_image(accelerator)
+    base = base_image(container)
     return ImageRef(regional_repository(base.repository, region), base.digest)
 
 

@@ -28,7 +28,7 @@ def check_lock(
     if base is not None and not isinstance(lock.image, UnbuiltImage) and lock.image.base != base:
         problems.append(
             f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
-            f"{environment.accelerator}; run `semif build {environment.name}`"
+            f"{environment.base_container}; run `semif build {environment.name}`"
         )
     if problems:
         raise ProblemsError(source, problems)
@@ -50,11 +50,11 @@ def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
         if lock.image.uri.registry != registry:
             yield f"image.uri is in {lock.image.uri.registry!r}, allowed is {registry!r}; {rebuild}"
     if isinstance(lock.image, PublishedImage) and not environment.serving_kind.runs_adapter:
-        published = regional_image(environment.accelerator, lock.region)
+        published = regional_image(environment.base_container, lock.region)
         if lock.image.uri != published:
             yield (
                 f"image.uri is {str(lock.image.uri)!r}, adapter_image/dlc.toml pins {str(published)!r} for "
-                f"{environment.accelerator} in {lock.region}; {rebuild}"
+                f"{environment.base_container} in {lock.region}; {rebuild}"
             )
 
 

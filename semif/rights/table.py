@@ -56,7 +56,7 @@ def _in_mode(*modes: str) -> Callable[[Environment], bool]:
 
 
 def _published_repository(place: Place) -> tuple[str, ...]:
-    name = base_image(place.environment.accelerator).repository.rpartition("/")[2]
+    name = base_image(place.environment.base_container).repository.rpartition("/")[2]
     return (f"arn:{place.partition}:ecr:{place.region}:*:repository/{name}",)
 
 
@@ -181,7 +181,7 @@ RIGHTS = (
         ("sagemaker:InvokeEndpointWithResponseStream",),
         lambda place: (place.endpoint,),
         ("deploy", "call"),
-        lambda environment: not environment.serving_kind.runs_adapter,
+        lambda environment: environment.serving_kind.streams_words,
     ),
     Right(
         "ask by the queue",
@@ -263,7 +263,7 @@ RIGHTS = (
         lambda environment: environment.deployment is not None,
     ),
     Right(
-        "check that kind text finds its container",
+        "check that a published container is where it is pulled from",
         ("ecr:BatchGetImage",),
         _published_repository,
         ("deploy", "diff"),

@@ -30,7 +30,7 @@ ELSEWHERE = {
     **dict.fromkeys(("diff", "promote", "rollback"), "AWS"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
-    "model pin": "Hugging Face",
+    **dict.fromkeys(("model pin", "model pin-checkpoint"), "Hugging Face"),
     "model adopt": "another project's archive; test_adopt.py makes one",
 }
 """Why the others do not run here; test_documentation.py parses them."""

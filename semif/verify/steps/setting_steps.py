@@ -5,6 +5,7 @@ For each a look at the endpoint, and why an environment has nothing to look at.
 
 from semif.aws.clients import aws_errors
 from semif.environment.environment import Environment
+from semif.models.presets import Preset
 from semif.target.endpoint_state import EndpointState, find_endpoint
 from semif.target.target import Target
 from semif.verify.step import Bench, SurpriseError
@@ -40,7 +41,7 @@ def no_hub(environment: Environment) -> str | None:
 def no_calibration(environment: Environment) -> str | None:
     """Why no temperature is applied."""
     preset = environment.preset
-    return None if preset is not None and preset.calibration else "its preset has no calibration"
+    return None if isinstance(preset, Preset) and preset.calibration else "its preset has no calibration"
 
 
 def pool(bench: Bench) -> str:
