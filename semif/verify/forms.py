@@ -31,7 +31,7 @@ _LEFT_OUT = ("async", "scaling", "deployment", "alarms")
 
 
 def words(tables: Tables) -> Tables:
-    """An endpoint of kind `text`."""
+    """An endpoint of a published container, which runs as it is."""
     return _bare(tables, mode="realtime")
 
 

@@ -77,6 +77,8 @@ def command(
     {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
     the System One API or of OpenAI's Decisions API is answered too, its reply shown as JSON.
 
+    An environment of kind decider takes System One requests alone.
+
     A request that meets overload, throttling or a broken connection is sent again, up to four times within
     a minute; standard error tells of it.
 
