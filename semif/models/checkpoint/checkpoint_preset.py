@@ -21,7 +21,7 @@ from semif_adapter.archive.manifest import Sha256
 
 FOLDER = "models/checkpoints"
 CONFIG_FILES = ("strands_decider_config.json", "hobson_config.json")
-"""The checkpoint's configuration; the second name is that of checkpoints up to hobson-v21's predecessors."""
+"""The checkpoint's configuration; the second name is hobson-v19's."""
 HASHES_FILE = "MANIFEST.sha256"
 """What the publisher says of the checkpoint's files, as `sha256sum` writes it."""
 NEEDED_FILES = (
