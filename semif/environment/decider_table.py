@@ -2,7 +2,7 @@
 
 The variables and their defaults are those of https://aws.github.io/deep-learning-containers/strands-decider/
 configuration/, the options of `DECIDER_ARGS` those of `strands-decider serve` (strands-labs/strands-decider,
-docs/inference.md and cli.py at 21cd84dd); both read on 2026-11-30, no container of it was seen.
+inference.md and cli.py at 21cd84dd); both read on 2026-11-30, no container of it was seen.
 """
 
 import shlex

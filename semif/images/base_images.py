@@ -61,7 +61,7 @@ CUDA_MAJORS: dict[Container, tuple[int, ...]] = {
     "decider": (CUDA_MAJOR - 1, CUDA_MAJOR),
 }
 """What the driver of the known host images runs: that for CUDA 13 runs PyTorch for CUDA 12 too, on g4dn, g5
-and g6 (strands-labs/strands-decider, docs/deployment.md at 523ae576, read on 2026-11-30)."""
+and g6 (strands-labs/strands-decider, deployment.md at 523ae576, read on 2026-11-30)."""
 
 
 def base_images_file() -> Path:

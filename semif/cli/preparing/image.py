@@ -14,7 +14,7 @@ from semif_adapter.archive.decision_head import FIRST_RELEASE, knows_heads
 
 @click.group(cls=InOrder)
 def command() -> None:
-    """Pin the published containers: llama.cpp's, which our image extends, and Strands Decider's."""
+    """Pin the published containers that run, or that our image extends."""
 
 
 @command.command()

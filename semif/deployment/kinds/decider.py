@@ -11,7 +11,7 @@ from semif.target.target import Target
 SLOWEST_SECONDS = 2.0
 """Longest a small decision takes on a GPU. Two questions took 0.13 s on an L4, 0.48 s on a T4, and 5.6 s
 where a container fell back to such an instance's processors without an error (strands-labs/strands-decider,
-docs/deployment.md at 523ae576, read on 2026-11-30; measured by nobody here)."""
+deployment.md at 523ae576, read on 2026-11-30; measured by nobody here)."""
 TRIES = 3
 """One fast answer is enough: others may have waited for somebody else's request."""
 

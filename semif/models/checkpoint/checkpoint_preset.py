@@ -1,7 +1,7 @@
 """`models/checkpoints/*.toml`: a checkpoint of Strands Decider and its base model, each file of both pinned.
 
 The checkpoint holds an adapter, a head and a tokenizer; the weights are those of the base model, in another
-repository at the commit that the checkpoint was trained on (strands-labs/strands-decider, docs/inference.md,
+repository at the commit that the checkpoint was trained on (strands-labs/strands-decider, inference.md,
 "Model artifact", and `StrandsDeciderModel.load` in modeling.py, read on 2026-11-30).
 """
 
