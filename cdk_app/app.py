@@ -86,7 +86,7 @@ def read_deployment(name: str, path: Path) -> Deployment:
     """The environment `name` and the lock at `path`, checked against it. Raises SemifError for a problem."""
     environment = load_environment(name)
     lock = read_lock(path)
-    check_lock(lock, environment, source=path, base=environment.base_image)
+    check_lock(lock, environment, source=path, bases=True)
     return environment, lock
 
 

@@ -53,7 +53,10 @@ def main() -> int:
 
 def _run(arguments: argparse.Namespace, listener: socket.socket, stop: threading.Event) -> None:
     _prepare_environment()
-    from local_aws import server as http  # noqa: PLC0415 - moto reads the environment when it is imported
+    from local_aws.core import quick_imports  # noqa: PLC0415 - moto reads the environment when it is imported
+
+    quick_imports.leave_out()
+    from local_aws import server as http  # noqa: PLC0415 - after what it leaves out
 
     workspace = Path(tempfile.mkdtemp(prefix="work-", dir=arguments.state)).resolve()
     context = LocalContext(f"http://{HOST}:{listener.getsockname()[1]}", arguments.region, workspace)

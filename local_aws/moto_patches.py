@@ -21,11 +21,12 @@ if version("moto") != MOTO:
 import moto.cloudformation.models as cloudformation_models
 import moto.cloudformation.responses as cloudformation_responses
 from moto.cloudformation import parsing
-from moto.cloudformation.exceptions import AlreadyExistsException, ValidationError
+from moto.cloudformation.exceptions import AlreadyExistsException, CloudFormationError, ValidationError
 from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Stack
+from moto.cloudformation.responses import CloudFormationResponse
 from moto.codebuild.responses import CodeBuildResponse
 from moto.core.common_types import TYPE_RESPONSE
-from moto.core.responses import ActionResult, BaseResponse
+from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 from moto.ecr.models import Repository, ecr_backends
 from moto.ecr.responses import ECRResponse
 from moto.iam.access_control import PermissionResult
@@ -35,6 +36,7 @@ from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 
 from local_aws.cloudformation import changes
 from local_aws.cloudformation.resource_types import Resource
+from local_aws.cloudformation.updates import given_parameters
 from local_aws.core.api import ApiError, Operation, ReplyError, call, from_headers
 from local_aws.core.context import LocalContext
 from local_aws.sagemaker.endpoints import SageMakerEndpoints
@@ -197,12 +199,6 @@ def run_stacks_in_the_background() -> None:
         del self.change_sets[change_set.change_set_id]
         changes.start(self, self.stacks[change_set.stack_id], change_set)
 
-    def delete_change_set(self: CloudFormationBackend, change_set_name: str) -> None:
-        """One that is gone, as every executed one is, may be deleted again."""
-        for change_set in list(self.change_sets.values()):
-            if change_set_name in {change_set.change_set_id, change_set.change_set_name}:
-                del self.change_sets[change_set.change_set_id]
-
     def run_now(
         self: CloudFormationBackend, kind: str, name: str, *, template: str, parameters: Any, **rest: Any
     ) -> Stack:
@@ -240,12 +236,46 @@ def run_stacks_in_the_background() -> None:
     parsing.parse_and_create_resource = create
     CloudFormationBackend.create_change_set = create_change_set
     CloudFormationBackend.execute_change_set = execute_change_set
-    CloudFormationBackend.delete_change_set = delete_change_set
     CloudFormationBackend.create_stack = create_stack
     CloudFormationBackend.update_stack = update_stack
     CloudFormationBackend.delete_stack = delete_stack
+    # An update that keeps a parameter's value takes it from here.
+    Stack.stack_parameters = property(given_parameters)
     # Moto's resource map makes what is read from it: a description must never create a resource.
     Stack.stack_resources = property(_made_resources)
+
+
+class _ChangeSetNotFoundError(CloudFormationError):
+    """Moto finds the code and the status (ChangeSetNotFound, 404) in botocore's model, by this name."""
+
+    code = "ChangeSetNotFoundException"
+
+
+def follow_updates() -> None:
+    """What the CDK and the toolkit ask beside: whether a change set is gone, and that an update end."""
+
+    def named(backend: CloudFormationBackend, name: str) -> list[ChangeSet]:
+        change_sets = list(backend.change_sets.values())
+        return [one for one in change_sets if name in {one.change_set_id, one.change_set_name}]
+
+    def describe_change_set(self: CloudFormationBackend, change_set_name: str) -> ChangeSet:
+        """The CDK waits until one is told to be gone before it plans another of its name."""
+        for change_set in named(self, change_set_name):
+            return change_set
+        raise _ChangeSetNotFoundError(f"ChangeSet [{change_set_name}] does not exist")
+
+    def delete_change_set(self: CloudFormationBackend, change_set_name: str) -> None:
+        """One that is gone, as every executed one is, may be deleted again."""
+        for change_set in named(self, change_set_name):
+            del self.change_sets[change_set.change_set_id]
+
+    def cancel_update_stack(self: CloudFormationResponse) -> ActionResult:
+        changes.cancel_update(self.cloudformation_backend.get_stack(self._get_param("StackName")))
+        return EmptyResult()
+
+    CloudFormationBackend.describe_change_set = describe_change_set
+    CloudFormationBackend.delete_change_set = delete_change_set
+    CloudFormationResponse.cancel_update_stack = cancel_update_stack
 
 
 def _made_resources(stack: Stack) -> list[Any]:

@@ -75,6 +75,7 @@ def extend_moto(context: LocalContext) -> SageMakerEndpoints:
     moto_patches.serve_invocations(context, endpoints)
     moto_patches.know_resources(resource_classes(context, records, endpoints, codebuild))
     moto_patches.run_stacks_in_the_background()
+    moto_patches.follow_updates()
     moto_patches.fetch_templates_by_path()
     moto_patches.complete_buckets()
     moto_patches.complete_repositories()

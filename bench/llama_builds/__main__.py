@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 from bench.llama_builds.examine import INSTALLED, MODELS, Examined, examine, library_folders
 from bench.llama_builds.fetch import known_builds
 from semif.errors import SemifError
+from semif.models.presets import load_preset
+from semif.models.sources.fetch import fetch
 
 HEADER = [
     "pin",
@@ -47,7 +49,7 @@ def main() -> int:
     try:
         folders = library_folders()
         with TemporaryDirectory() as work:
-            builds = examine(folders, Path(work))
+            builds = examine(folders, Path(work), embedded=fetch(load_preset("embedded")))
     except (SemifError, RuntimeError, OSError) as error:
         print(f"bench.llama_builds: {error}", file=sys.stderr)
         return 1

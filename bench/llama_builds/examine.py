@@ -12,8 +12,6 @@ from typing import Any
 
 from bench.llama_builds.fetch import fetch_build, known_builds
 from bench.models.tiny_models import write_tiny_gguf
-from semif.models.presets import load_preset
-from semif.models.sources.fetch import fetch
 from semif.serve.local_adapter import library_folder
 
 INSTALLED = "installed"
@@ -50,12 +48,13 @@ def library_folders() -> dict[str, Path]:
     return pinned | {INSTALLED: library_folder()}
 
 
-def examine(folders: Mapping[str, Path], work: Path) -> dict[str, Examined]:
+def examine(folders: Mapping[str, Path], work: Path, *, embedded: Path) -> dict[str, Examined]:
     """Probe each library on all models, as many at once as there are CPUs. `work` gets the tiny models.
 
-    Raises RuntimeError with the probe's last words where one cannot load or answer.
+    `embedded` is the embedded preset's file. Raises RuntimeError with the probe's last words where one cannot
+    load or answer.
     """
-    models = [f"text:{fetch(load_preset('embedded'))}"]
+    models = [f"text:{embedded}"]
     for architecture, readout in MODELS.items():
         if architecture != "embedded":
             path = work / f"{architecture}.gguf"

@@ -4,9 +4,11 @@ from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
+from semif.environment.builds_table import BuildsTable
 from semif.environment.environment import Environment
 from semif.images.image_ref import ImageRef
 from semif_constructs.builds.adapter_repository import AdapterRepository
+from semif_constructs.builds.build_network import BuildNetwork
 from semif_constructs.builds.image_build import ImageBuild
 from semif_constructs.builds.model_bucket import ModelBucket
 from semif_constructs.builds.model_build import ModelBuild
@@ -34,7 +36,17 @@ class ArtifactsStack(EnvironmentStack):
         removal_policy = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
         key = self.encryption_key
         bucket = ModelBucket(self, "ModelBucket", encryption_key=key, removal_policy=removal_policy)
-        model_build = ModelBuild(self, "ModelBuild", bucket=bucket, encryption_key=key)
+        builds = environment.builds or BuildsTable.model_validate({})
+        network = self._build_network(builds)
+        model_build = ModelBuild(
+            self,
+            "ModelBuild",
+            bucket=bucket,
+            encryption_key=key,
+            model_hub=builds.model_hub,
+            network=network,
+            python_index=builds.python_index,
+        )
         # Here, and not beside the endpoint: a rolled back Endpoint stack would take the reason along.
         if environment.inference_mode.has_endpoint:  # transform jobs write to a group that all of them share
             EndpointLog(
@@ -58,7 +70,20 @@ class ArtifactsStack(EnvironmentStack):
             base_image=base_image,
             bucket=bucket,
             encryption_key=key,
+            network=network,
+            python_index=builds.python_index,
             repository=repository,
+            second_base_image=environment.fallback.base_image if environment.fallback is not None else None,
         )
         CfnOutput(self, "RepositoryUri", value=repository.repository.repository_uri)
         CfnOutput(self, "ImageProjectName", value=image_build.project_name)
+
+    def _build_network(self, builds: BuildsTable) -> BuildNetwork | None:
+        """The VPC that the file names for builds; None: they run in CodeBuild's own network."""
+        if builds.vpc_id is None:
+            return None
+        return BuildNetwork(
+            security_groups=self.security_groups(builds.security_group_ids),
+            subnets=self.subnets(builds.subnet_ids),
+            vpc_id=builds.vpc_id,
+        )

@@ -56,6 +56,7 @@ class EndpointStack(ModelStack):
             deployment_config=self._deployment_config(environment, request_alarms),
             encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
+            fallback_model=self.fallback_model,
             inference_ami_version=table.inference_ami_version,
             initial_instance_count=table.initial_instance_count,
             instance_pool=table.instance_pool,

@@ -1,7 +1,10 @@
 """What both stacks of an environment share: its place, its tags, its key, the bound of its roles."""
 
+from collections.abc import Sequence
+
+from aws_cdk import Annotations, Stack
 from aws_cdk import Environment as AwsEnvironment
-from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
@@ -41,3 +44,21 @@ class EnvironmentStack(Stack):
             self.encryption_key = kms.Key.from_key_arn(
                 self, "EncryptionKey", environment.encryption.kms_key_arn
             )
+
+    def subnets(self, ids: Sequence[str]) -> list[ec2.ISubnet]:
+        """The subnets by their ids; nothing is looked up. At most once in a stack."""
+        found = []
+        for number, subnet_id in enumerate(ids, start=1):
+            subnet = ec2.Subnet.from_subnet_id(self, f"Subnet{number}", subnet_id)
+            Annotations.of(subnet).acknowledge_warning(
+                "@aws-cdk/aws-ec2:noSubnetRouteTableId", "no route is made here"
+            )
+            found.append(subnet)
+        return found
+
+    def security_groups(self, ids: Sequence[str]) -> list[ec2.ISecurityGroup]:
+        """The security groups by their ids, which nothing is added to. At most once in a stack."""
+        return [
+            ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
+            for number, group_id in enumerate(ids, start=1)
+        ]

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Annotations, CfnOutput
+from aws_cdk import CfnOutput
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -37,20 +38,38 @@ class ModelStack(EnvironmentStack):
         )
         self.template_options.metadata = {TEMPLATE_METADATA: lock.content()}
         # The same ids for both kinds: an environment that changes its kind keeps its endpoint.
+        network = environment.network
+        self._groups = self._security_groups(network)
+        self._subnets = self.subnets(network.subnet_ids) if network is not None else []
         pinned = lock.model
-        in_s3 = None if isinstance(pinned, HubModel) else pinned
-        self.model = ServedModel(
-            self,
-            "Model",
-            environment=_variables(environment, in_s3),
-            image=ImageRef.parse(lock.image_uri),
-            model_bucket=self._bucket_of(in_s3),
-            model_key=in_s3.key if in_s3 is not None else None,
-            network_isolation=environment.endpoint.network_isolation,
-            security_groups=self._security_groups(environment.network),
-            subnets=self._subnets(environment.network),
-        )
+        self._in_s3 = None if isinstance(pinned, HubModel) else pinned
+        self._bucket = self._bucket_of(self._in_s3)
+        preferred, *rest = environment.placements
+        self.model = self._served("Model", preferred, lock.image_uri)
+        self.fallback_model: ServedModel | None = None
+        """For the CPU types that end a pool of GPU types: the same archive, and the same role."""
+        if rest and lock.fallback_image_uri is not None:
+            self.fallback_model = self._served(
+                "FallbackModel", rest[0], lock.fallback_image_uri, role=self.model.role
+            )
         CfnOutput(self, "ModelName", value=self.model.model_name)
+
+    def _served(
+        self, construct_id: str, environment: Environment, image: str, *, role: iam.IRole | None = None
+    ) -> ServedModel:
+        """The lock's model in `image`, with the variables that the environment has on one accelerator."""
+        return ServedModel(
+            self,
+            construct_id,
+            environment=_variables(environment, self._in_s3),
+            image=ImageRef.parse(image),
+            model_bucket=self._bucket,
+            model_key=self._in_s3.key if self._in_s3 is not None else None,
+            network_isolation=environment.endpoint.network_isolation,
+            role=role,
+            security_groups=self._groups,
+            subnets=self._subnets,
+        )
 
     def _bucket_of(self, model: ArchivedModel | UnpackedModel | None) -> s3.IBucket | None:
         """The bucket that the lock names, encrypted with the environment's key."""
@@ -60,26 +79,11 @@ class ModelStack(EnvironmentStack):
             self, "ModelBucket", bucket_name=model.bucket, encryption_key=self.encryption_key
         )
 
-    def _subnets(self, network: NetworkTable | None) -> Sequence[ec2.ISubnet]:
-        """The subnets by their ids; nothing is looked up."""
-        subnets = []
-        for number, subnet_id in enumerate(network.subnet_ids if network is not None else [], start=1):
-            subnet = ec2.Subnet.from_subnet_id(self, f"Subnet{number}", subnet_id)
-            Annotations.of(subnet).acknowledge_warning(
-                "@aws-cdk/aws-ec2:noSubnetRouteTableId", "no route is made here"
-            )
-            subnets.append(subnet)
-        return subnets
-
     def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:
         """The groups by their ids, or one that lets nothing in, and HTTPS out to where the model is."""
         if network is None:
             return []
-        ids = network.security_group_ids or [self._own_security_group(network)]
-        return [
-            ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
-            for number, group_id in enumerate(ids, start=1)
-        ]
+        return self.security_groups(network.security_group_ids or [self._own_security_group(network)])
 
     def _own_security_group(self, network: NetworkTable) -> str:
         """Out goes HTTPS: to S3, or anywhere for a container that downloads its model from a hub."""

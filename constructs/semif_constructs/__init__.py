@@ -10,11 +10,13 @@ To ask and watch an endpoint that is there already, take `ModelEndpoint.from_end
 To see how it does, make an `EndpointLog` and an `EndpointDashboard`, or take one of the `EndpointMetrics`.
 To build a model in the account, give a `ModelBuild` a `ModelBucket`.
 To build the adapter's image there, give an `ImageBuild` that bucket and an `AdapterRepository`.
+To let both run in a VPC of yours, give them a `BuildNetwork`, and mirrors of what they fetch.
 """
 
 from semif.images.image_ref import ImageRef
 from semif_adapter.contract.settings import Settings
 from semif_constructs.builds.adapter_repository import AdapterRepository
+from semif_constructs.builds.build_network import BuildNetwork
 from semif_constructs.builds.image_build import ImageBuild
 from semif_constructs.builds.model_bucket import ModelBucket
 from semif_constructs.builds.model_build import ModelBuild
@@ -39,6 +41,7 @@ __all__ = [
     "AsyncInference",
     "BacklogScaling",
     "BatchFiles",
+    "BuildNetwork",
     "CapacityAlarms",
     "EndpointBase",
     "EndpointDashboard",

@@ -24,7 +24,8 @@ class Created:
 
 @dataclass(frozen=True)
 class ResourceType:
-    """How one type is made and deleted. Without `update` a change makes a new one, then deletes the old."""
+    """How one type is made and deleted. Without `update` a change makes a new one, and the old one
+    is deleted once the whole stack is updated."""
 
     name: str
     create: Callable[[str, Params], Created]
@@ -56,6 +57,11 @@ class Resource:
     def is_created(self) -> bool:
         """Creation has returned, so it is."""
         return True
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a change makes a new one beside it, which whoever updates the stack deletes at the end."""
+        return self.definition.update is None
 
     def delete(self, *_: str) -> None:
         """Delete the resource."""
@@ -92,12 +98,10 @@ class Resource:
         *_: str,
         **__: str,
     ) -> "Resource":
-        """Update in place where the type can, else create the new one and delete the old one."""
+        """Update in place where the type can, else create the new one beside the old one."""
         if cls.definition.update is not None:
             return cls(cls.definition.update(original_resource.created, cloudformation_json["Properties"]))
-        new = cls.create_from_cloudformation_json(new_resource_name, cloudformation_json)
-        original_resource.delete()
-        return new
+        return cls.create_from_cloudformation_json(new_resource_name, cloudformation_json)
 
 
 def _fitting(name: str) -> str:

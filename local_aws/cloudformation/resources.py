@@ -21,7 +21,12 @@ def resource_classes(
 ) -> dict[str, type[Resource]]:
     """The classes of all types defined here, by type name."""
     types = [
-        ResourceType("AWS::CDK::Metadata", lambda name, _: Created(name), lambda _: None),
+        ResourceType(
+            "AWS::CDK::Metadata",
+            create=lambda name, _: Created(name),
+            update=lambda created, _: created,
+            delete=lambda _: None,
+        ),
         _bucket_policy(context),
         _codebuild_project(codebuild),
         _sagemaker_record("Model", records.operations()),
@@ -108,7 +113,7 @@ def _sagemaker_endpoint(endpoints: SageMakerEndpoints) -> ResourceType:
 
     def update(created: Created, properties: Params) -> Created:
         name = created.attributes["EndpointName"]
-        wanted = {"EndpointName": name, "EndpointConfigName": properties["EndpointConfigName"]}
+        wanted = {key: value for key, value in properties.items() if key != "Tags"} | {"EndpointName": name}
         _call("sagemaker", "UpdateEndpoint", operations, wanted)
         return settle(name, properties["EndpointConfigName"], created.physical_id)
 

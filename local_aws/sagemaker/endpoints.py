@@ -5,13 +5,14 @@ import json
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from local_aws.core.api import ApiError, Operation, Params
 from local_aws.core.context import LocalContext
 from local_aws.sagemaker.async_inference import RequestQueue
+from local_aws.sagemaker.deployment import Deployment, retained
 from local_aws.sagemaker.errors import HostingError
 from local_aws.sagemaker.host import INVOKE_SECONDS, ContainerReply, ModelHost
+from local_aws.sagemaker.placement import placed_pool, variant_summary
 from local_aws.sagemaker.records import SageMakerRecords, refused
 
 SERVING = {"InService", "Updating"}
@@ -29,6 +30,8 @@ class LocalEndpoint:
     """The ProductionVariantSummary."""
     queue: RequestQueue | None = None
     """Of an asynchronous endpoint that serves."""
+    deployment: Deployment | None = None
+    """To another configuration, while it goes on."""
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     modified: datetime = field(default_factory=lambda: datetime.now(UTC))
     status: str = "Creating"
@@ -67,6 +70,7 @@ class SageMakerEndpoints:
         return {
             "CreateEndpoint": self.create_endpoint,
             "UpdateEndpoint": self.update_endpoint,
+            "UpdateEndpointWeightsAndCapacities": self.update_endpoint_weights_and_capacities,
             "DescribeEndpoint": self.describe_endpoint,
             "DeleteEndpoint": self.delete_endpoint,
             "ListEndpoints": self.list_endpoints,
@@ -93,31 +97,64 @@ class SageMakerEndpoints:
         return {"EndpointArn": self._arn(name)}
 
     def update_endpoint(self, params: Params) -> Params:
-        """Start a host of another config beside the old one, which serves until that one is ready."""
+        """Start a host of another config beside the old one, which serves until that one is ready.
+
+        Where the DeploymentConfig names alarms for an automatic rollback, the new host then serves and they
+        are watched; one that goes off brings the old host back.
+        """
         endpoint, config_name = self._find(params["EndpointName"]), params["EndpointConfigName"]
-        if set(params) - {"EndpointName", "EndpointConfigName"}:
-            raise refused("the local AWS updates endpoints in one way only, without a DeploymentConfig")
+        if params.get("RetainDeploymentConfig"):
+            raise refused("the local AWS retains no DeploymentConfig; give it with each update")
         with self._lock:
             if endpoint.status != "InService":
                 raise refused(
                     f"Cannot update endpoint {self._arn(endpoint.name)!r}: it is {endpoint.status}."
                 )
             host, variant = self._new_host(endpoint.name, config_name)
+            endpoint.deployment = Deployment(
+                self._context,
+                config_name,
+                variant | retained(endpoint.variant, params),
+                params.get("DeploymentConfig", {}),
+            )
             endpoint.move("Updating")
+        threading.Thread(target=self._deploy, args=(endpoint, endpoint.deployment, host), daemon=True).start()
+        return {"EndpointArn": self._arn(endpoint.name)}
 
-        def swap() -> None:
-            try:
-                host.start()
-            except HostingError as error:
-                if endpoint.status == "Updating":  # the old container still serves
-                    endpoint.move("InService", str(error))
-                return
-            old = endpoint.host
-            endpoint.host, endpoint.variant, endpoint.config_name = host, variant, config_name
+    def _deploy(self, endpoint: LocalEndpoint, deployment: Deployment, host: ModelHost) -> None:
+        old = endpoint.host
+        reason: str | None = None
+        try:
+            host.start()
+        except HostingError as error:
+            reason = str(error)
+        else:
+            endpoint.host = host
+            if (alarm := deployment.bake()) is not None:
+                reason = f"the alarm {alarm} went off: all traffic is back on the old fleet"
+        endpoint.deployment = None
+        if reason is None:
+            endpoint.variant, endpoint.config_name = deployment.variant, deployment.config_name
             self._serve(endpoint)
             old.stop()
+            return
+        endpoint.host = old
+        if endpoint.status == "Updating":  # the old container still serves
+            endpoint.move("InService", reason)
+        host.stop()
 
-        threading.Thread(target=swap, daemon=True).start()
+    def update_endpoint_weights_and_capacities(self, params: Params) -> Params:
+        """Tell other numbers of instances from now on, as scaling does; one host answers all the same."""
+        endpoint = self._find(params["EndpointName"])
+        (asked,) = params["DesiredWeightsAndCapacities"]
+        count = asked.get("DesiredInstanceCount", endpoint.variant["DesiredInstanceCount"])
+        if asked["VariantName"] != endpoint.variant["VariantName"]:
+            raise refused(f"Could not find variant {asked['VariantName']!r}.")
+        if count < (1 if endpoint.queue is None else 0):
+            raise refused("a realtime variant has an instance at least")
+        with endpoint.changed:
+            counts = {"CurrentInstanceCount": count, "DesiredInstanceCount": count}
+            endpoint.variant = endpoint.variant | counts
         return {"EndpointArn": self._arn(endpoint.name)}
 
     def describe_endpoint(self, params: Params) -> Params:
@@ -130,6 +167,8 @@ class SageMakerEndpoints:
             reply["ProductionVariants"] = [endpoint.variant]
         if (config := self._records.queue(endpoint.config_name)) is not None:
             reply["AsyncInferenceConfig"] = config
+        if (deployment := endpoint.deployment) is not None:
+            reply["PendingDeploymentSummary"] = deployment.summary
         return reply
 
     def delete_endpoint(self, params: Params) -> Params:
@@ -224,8 +263,10 @@ class SageMakerEndpoints:
 
     def _new_host(self, name: str, config_name: str) -> tuple[ModelHost, Params]:
         variant = self._records.variant(config_name)
-        container = self._records.container(variant["ModelName"])
-        return ModelHost(self._context, name, variant, container), _variant_summary(variant, container)
+        pool = placed_pool(variant)
+        container = self._records.container(pool.get("ModelNameOverride") or variant["ModelName"])
+        summary = variant_summary(variant, container, pool)
+        return ModelHost(self._context, name, variant, container), summary
 
     def _find(self, name: str) -> LocalEndpoint:
         try:
@@ -244,29 +285,6 @@ class SageMakerEndpoints:
 
     def _arn(self, name: str) -> str:
         return self._context.arn("sagemaker", f"endpoint/{name}")
-
-
-def _variant_summary(variant: dict[str, Any], container: dict[str, Any]) -> Params:
-    """What DescribeEndpoint tells of a variant: all instances come from the pool of the first priority."""
-    count, weight = variant.get("InitialInstanceCount", 1), variant.get("InitialVariantWeight", 1.0)
-    summary: Params = {
-        "VariantName": variant["VariantName"],
-        "CurrentWeight": weight,
-        "DesiredWeight": weight,
-        "CurrentInstanceCount": count,
-        "DesiredInstanceCount": count,
-    }
-    if container.get("Image"):
-        summary["DeployedImages"] = [{"SpecifiedImage": container["Image"]}]
-    if variant.get("RoutingConfig"):
-        summary["RoutingConfig"] = variant["RoutingConfig"]
-    pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
-    if pools:
-        summary["InstancePools"] = [
-            {"InstanceType": pool["InstanceType"], "CurrentInstanceCount": count if index == 0 else 0}
-            for index, pool in enumerate(pools)
-        ]
-    return summary
 
 
 def model_error(reply: ContainerReply, host: ModelHost) -> Invocation:

@@ -40,6 +40,9 @@ class SageMakerRecords:
             raise refused("an asynchronous endpoint needs an S3OutputPath")
         _check_variant(variants[0])
         self._models.get(variants[0]["ModelName"])
+        for pool in variants[0].get("InstancePools", []):
+            if pool.get("ModelNameOverride"):
+                self._models.get(pool["ModelNameOverride"])
         return self._configs.create(params)
 
     def variant(self, config_name: str) -> dict[str, Any]:

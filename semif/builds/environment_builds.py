@@ -26,6 +26,8 @@ from semif.models.packaging.build import find_model
 from semif.target.target import Target
 
 OnChange = Callable[[Sequence[StartedBuild]], None]
+ImageParts = dict[str, dict[str, object]]
+"""The images of a lock by their keys, `image` and maybe `fallback_image`."""
 
 MODELS_PREFIX = "models"
 """Where buildspec.model.yml publishes, in the model bucket."""
@@ -46,7 +48,7 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
     if not target.local:  # this machine answers with a library of its own
         environment.check_head()
     if environment.preset is None:
-        lock = _lock(target, _published_image(target), _hub_model(environment.model))
+        lock = _lock(target, _published_images(target), _hub_model(environment.model))
         write_lock(target.lock_path, lock)
         return lock
     stack = require_stack(
@@ -55,8 +57,8 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
         missing=f"run `semif deploy {target.command_line}`, which makes it first",
     )
     run = _build_both if environment.serving_kind.runs_adapter else _build_model
-    image_part, model = run(target, stack, on_change)
-    lock = _lock(target, image_part, _model_part(target, model))
+    images, model = run(target, stack, on_change)
+    lock = _lock(target, images, _model_part(target, model))
     write_lock(target.lock_path, lock)
     return lock
 
@@ -80,37 +82,49 @@ def stale_image(target: Target, lock: Lock) -> str | None:
     )
 
 
-def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], StartedBuild]:
-    """The lock's image part, and the model build, which has passed."""
+def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[ImageParts, StartedBuild]:
+    """The lock's images, and the model build, which has passed."""
     image_source = pack_sources(target.root, IMAGE_SOURCES)
     model_source = _model_source(target)
-    variables = {"REVISION": source_revision(target.root), "SOURCE_SHA256": image_source.sha256}
-    image = _start(target, stack, "image", image_source, variables)
+    images = _start_images(target, stack, image_source)
     model = _start_model(target, stack, model_source)
-    follow(target.aws, [image, model], poll_seconds=target.poll_seconds, on_change=on_change)
-    if target.local and image.reason_code == NO_CONTAINER_ENGINE:
+    every = [*images.values(), model]
+    follow(target.aws, every, poll_seconds=target.poll_seconds, on_change=on_change)
+    if target.local and images["image"].reason_code == NO_CONTAINER_ENGINE:
         require_success([model])
-        return {"built": False, "source_sha256": image_source.sha256}, model
-    require_success([image, model])
-    part = _image_part(image)
-    if image.exported.get("IMAGE_REUSED") != "no":
-        _check_reused(target, part)
-    return part, model
+        return {key: {"built": False, "source_sha256": image_source.sha256} for key in images}, model
+    require_success(every)
+    for key, image in images.items():
+        if image.exported.get("IMAGE_REUSED") != "no":
+            _check_reused(target, key, _image_part(image))
+    return {key: _image_part(image) for key, image in images.items()}, model
 
 
-def _check_reused(target: Target, part: Mapping[str, object]) -> None:
+def _start_images(target: Target, stack: Stack, source: SourceZip) -> dict[str, StartedBuild]:
+    """A build for each accelerator, by its image's key in the lock; one project runs them, at once."""
+    variables = {"REVISION": source_revision(target.root), "SOURCE_SHA256": source.sha256}
+    builds = {"image": _start(target, stack, "image", source, variables)}
+    if (fallback := target.environment.fallback) is not None:
+        variables["BASE_IMAGE"] = str(fallback.base_image)  # in place of the project's
+        named = f"image for {fallback.accelerator}"
+        builds["fallback_image"] = _start(target, stack, "image", source, variables, named=named)
+    return builds
+
+
+def _check_reused(target: Target, key: str, part: Mapping[str, object]) -> None:
     """Raise BuildError where an image that was there already is another than the lock has of the same build.
 
     Its tag and its labels are written by whoever may push; the lock by the build that made the image, and a
     person has reviewed it. Where no lock names that source and base, nothing vouches for the image but those.
     """
     try:
-        locked = read_lock(target.lock_path).image
+        locked = read_lock(target.lock_path).images.get(key)
     except SemifError:  # there is none, or none that counts
         return
     if not isinstance(locked, BuiltImage):
         return
-    same_build = (locked.source_sha256, str(locked.base)) == (part["source_sha256"], part["base"])
+    base_digest = str(part["base"]).partition("@")[2]  # the tag names no registry
+    same_build = (locked.source_sha256, locked.base.digest) == (part["source_sha256"], base_digest)
     if same_build and str(locked.uri) != part["uri"]:
         raise BuildError(
             f"the repository has {part['uri']} under the tag of this source and base, and {target.lock_path} "
@@ -119,18 +133,21 @@ def _check_reused(target: Target, part: Mapping[str, object]) -> None:
         )
 
 
-def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[dict[str, object], StartedBuild]:
-    """As `_build_both`, with the published image. It is looked up first, before anything is built for it."""
-    image = _published_image(target)
+def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[ImageParts, StartedBuild]:
+    """As `_build_both`, with published images. They are looked up before anything is built for them."""
+    images = _published_images(target)
     model = _start_model(target, stack, _model_source(target))
     follow(target.aws, [model], poll_seconds=target.poll_seconds, on_change=on_change)
     require_success([model])
-    return image, model
+    return images, model
 
 
-def _published_image(target: Target) -> dict[str, object]:
-    container = target.environment.base_container
-    return {"uri": str(regional_image(container, target.aws.region)), "base": str(base_image(container))}
+def _published_images(target: Target) -> ImageParts:
+    containers = [placed.base_container for placed in target.environment.placements]
+    return {
+        key: {"uri": str(regional_image(one, target.aws.region)), "base": str(base_image(one))}
+        for key, one in zip(("image", "fallback_image"), containers, strict=False)
+    }
 
 
 def _hub_model(table: ModelTable) -> dict[str, object]:
@@ -167,13 +184,20 @@ def _published_model(target: Target, stack: Stack) -> StartedBuild | None:
 
 
 def _start(
-    target: Target, stack: Stack, name: str, source: SourceZip, variables: Mapping[str, str]
+    target: Target,
+    stack: Stack,
+    name: str,
+    source: SourceZip,
+    variables: Mapping[str, str],
+    *,
+    named: str | None = None,
 ) -> StartedBuild:
+    """Start the project `name` (`image`, `model`); people see the build as `named`, where that is another."""
     bucket = stack.output("BucketName")
     upload_sources(target.aws.s3, bucket, source)
     project = stack.output(f"{name.capitalize()}ProjectName")
     return start_build(
-        target.aws, name=name, project=project, source=f"{bucket}/{source.key}", variables=variables
+        target.aws, name=named or name, project=project, source=f"{bucket}/{source.key}", variables=variables
     )
 
 
@@ -197,14 +221,14 @@ def _model_part(target: Target, build: StartedBuild) -> dict[str, object]:
     return part
 
 
-def _lock(target: Target, image: Mapping[str, object], model: Mapping[str, object]) -> Lock:
+def _lock(target: Target, images: ImageParts, model: Mapping[str, object]) -> Lock:
     content = {
         "schema": 1,
         "environment": target.environment.name,
         "kind": target.environment.kind,
         "account": target.account,
         "region": target.aws.region,
-        "image": image,
+        **images,
         "model": model,
     }
     try:

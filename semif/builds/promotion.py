@@ -12,17 +12,18 @@ from semif.aws.stacks import Stack, require_stack
 from semif.builds.environment_builds import MODELS_PREFIX
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError, SemifError
+from semif.images.base_images import Container
 from semif.images.image_copy import EcrRepository, copy_image
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import regional_image
 from semif.lock.check import check_lock
-from semif.lock.lock_file import BuiltImage, Lock, PublishedImage, UnbuiltImage, read_lock, write_lock
+from semif.lock.lock_file import BuiltImage, Lock, LockedImage, PublishedImage, read_lock, write_lock
 from semif.lock.locked_model import ArchivedModel, HubModel, LockedModel, UnpackedModel
 from semif.models.packaging.build import model_place
 from semif.models.packaging.carry import Carrier
 from semif.models.presets import Preset
 from semif.progress import Progress, silent
-from semif.target.published_image import published_image_problem
+from semif.target.published_image import published_image_problems
 from semif.target.target import Target
 
 IMAGE_RECORDS = ("sbom.cdx.json", "licences.txt")
@@ -62,12 +63,12 @@ def promote(source: Target, target: Target, progress: Progress = silent) -> Prom
         wanted,
         target.environment,
         source=f"{source.environment.name} to {target.environment.name}",
-        base=target.environment.base_image,
+        bases=True,
     )
     _check_published(target)
     carrier = Carrier(source.aws.s3, target.aws.s3, source.account == target.account, progress)
     model_copied = _carry_model(carrier, lock.model, wanted.model, target.environment)
-    image_copied = _carry_image(carrier, source, target, lock, wanted)
+    image_copied = _carry_images(carrier, source, target, lock, wanted)
     changed = _read(target) != wanted
     if changed:
         write_lock(target.lock_path, wanted)
@@ -107,10 +108,14 @@ def check_fit(source: Environment, target: Environment) -> None:
 def _ways(source: Environment, target: Environment) -> Iterator[tuple[str, object, object]]:
     """Keys that decide which image and archive are run, and how the model is read."""
     yield "kind", source.kind, target.kind
-    yield "the accelerator", source.accelerator, target.accelerator
+    yield "the accelerator", _accelerators(source), _accelerators(target)
     yield "model.preset", source.model.preset, target.model.preset
     yield "model.format", source.model.format, target.model.format
     yield "the readout", _readout(source), _readout(target)
+
+
+def _accelerators(environment: Environment) -> str:
+    return ", then ".join(placed.accelerator for placed in environment.placements)
 
 
 def _readout(environment: Environment) -> str | None:
@@ -122,19 +127,10 @@ def _readout(environment: Environment) -> str | None:
 
 def _promoted(lock: Lock, target: Target, stack: Stack | None) -> Lock:
     """The lock of `target` after the copy."""
-    image: BuiltImage | UnbuiltImage | PublishedImage
-    match lock.image:
-        case BuiltImage() as built:
-            assert stack is not None
-            image = built.model_copy(
-                update={"uri": ImageRef(stack.output("RepositoryUri"), built.uri.digest)}
-            )
-        case PublishedImage(base=base):
-            image = PublishedImage(
-                uri=regional_image(target.environment.base_container, target.aws.region), base=base
-            )
-        case _:
-            image = lock.image
+    images = {
+        key: _promoted_image(image, placed.base_container, target, stack)
+        for (key, image), placed in zip(lock.images.items(), target.environment.placements, strict=False)
+    }
     model: LockedModel = lock.model
     if stack is not None and not isinstance(model, HubModel):
         model = model.model_copy(update={"s3_uri": _new_address(model, stack, target.environment)})
@@ -144,11 +140,26 @@ def _promoted(lock: Lock, target: Target, stack: Stack | None) -> Lock:
             "environment": target.environment.name,
             "account": target.account,
             "region": target.aws.region,
-            "image": image,
+            "fallback_image": None,
+            **images,
             "model": model,
             "built_in": lock.origin,
         }
     )
+
+
+def _promoted_image(
+    image: LockedImage, container: Container, target: Target, stack: Stack | None
+) -> LockedImage:
+    match image:
+        case BuiltImage() as built:
+            assert stack is not None
+            uri = ImageRef(stack.output("RepositoryUri"), built.uri.digest)
+            return built.model_copy(update={"uri": uri})
+        case PublishedImage(base=base):
+            return PublishedImage(uri=regional_image(container, target.aws.region), base=base)
+        case _:
+            return image
 
 
 def _new_address(model: ArchivedModel | UnpackedModel, stack: Stack, environment: Environment) -> str:
@@ -160,9 +171,9 @@ def _new_address(model: ArchivedModel | UnpackedModel, stack: Stack, environment
 
 def _check_published(target: Target) -> None:
     with aws_errors():
-        problem = published_image_problem(target.aws, target.environment)
-    if problem:
-        raise SemifError(problem)
+        problems = published_image_problems(target.aws, target.environment)
+    if problems:
+        raise SemifError("\n".join(problems))
 
 
 def _carry_model(
@@ -178,8 +189,23 @@ def _carry_model(
     return False  # the container itself downloads it from the hub
 
 
-def _carry_image(carrier: Carrier, source: Target, target: Target, lock: Lock, wanted: Lock) -> bool:
-    old, new = lock.image, wanted.image
+def _carry_images(carrier: Carrier, source: Target, target: Target, lock: Lock, wanted: Lock) -> bool:
+    """Whether any was not there yet."""
+    copied = [
+        _carry_image(carrier, source, target, (lock, old), (wanted, new))
+        for old, new in zip(lock.images.values(), wanted.images.values(), strict=False)
+    ]
+    return any(copied)
+
+
+def _carry_image(
+    carrier: Carrier,
+    source: Target,
+    target: Target,
+    before: tuple[Lock, LockedImage],
+    after: tuple[Lock, LockedImage],
+) -> bool:
+    (lock, old), (wanted, new) = before, after
     if not isinstance(old, BuiltImage) or not isinstance(new, BuiltImage):
         return False  # AWS's own registry of the region has it, or nobody does
     if not isinstance(lock.model, HubModel) and not isinstance(wanted.model, HubModel):

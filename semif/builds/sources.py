@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+import semif
+import semif_adapter
 from semif.aws.clients import aws_errors
 from semif.errors import SemifError
 from semif.models.checkpoint.checkpoint_preset import FOLDER
 from semif.models.presets import AnyPreset, Preset
+from semif.project.root import TOOLKIT_FILES, toolkit_root
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -40,9 +43,14 @@ MODEL_SOURCES = (
     "adapter_image/semif_adapter/**/*.py",
     "adapter_image/semif_adapter/py.typed",
 )
-"""Globs under the project root, each of which must find something. Named files rather than whole folders keep
-caches, secrets and scratch files out."""
-
+"""Globs, each of which must find something. Named files rather than whole folders keep caches, secrets and
+scratch files out."""
+_OF_PROJECT = ("models/", "adapter_image/dlc.toml")
+_PACKAGES = {
+    "semif/": Path(semif.__file__).parent,
+    "adapter_image/semif_adapter/": Path(semif_adapter.__file__).parent,
+}
+"""Where a checkout has them: the folders in which they are installed."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o100644 << 16
@@ -70,15 +78,20 @@ def model_sources(preset: AnyPreset) -> tuple[str, ...]:
 
 
 def pack_sources(root: Path, globs: Sequence[str]) -> SourceZip:
-    """Zip what `globs` find under `root`: sorted names, fixed times and modes, stored uncompressed.
+    """Zip what `globs` find for the project at `root`: sorted names, fixed times and modes, uncompressed.
 
-    Uncompressed because deflate's bytes differ between zlib builds, and some hundred kilobytes hardly matter.
-    Raises SemifError naming every glob that finds nothing.
+    A project that is no checkout of the toolkit has its presets and pins; all else comes from the installed
+    toolkit, and the zip is that of a checkout. Stored because deflate's bytes differ between zlib
+    builds, and some hundred kilobytes hardly matter. Raises SemifError naming every glob that finds nothing.
     """
-    paths_of = {pattern: [path for path in root.glob(pattern) if path.is_file()] for pattern in globs}
-    if missing := [pattern for pattern, paths in paths_of.items() if not paths]:
-        raise SemifError(f"{root} lacks what the build needs: {', '.join(missing)}; use a whole checkout")
-    files = {path.relative_to(root).as_posix(): path for paths in paths_of.values() for path in paths}
+    find = _in_checkout if (root / "buildspec.yml").is_file() else _in_installed
+    found = {pattern: find(root, pattern) for pattern in globs}
+    if missing := [pattern for pattern, files in found.items() if not files]:
+        raise SemifError(
+            f"{root} lacks what the build needs: {', '.join(missing)}; use a whole checkout, or a project "
+            "of `semif init`"
+        )
+    files = {name: path for of_pattern in found.values() for name, path in of_pattern.items()}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):
@@ -88,6 +101,23 @@ def pack_sources(root: Path, globs: Sequence[str]) -> SourceZip:
             archive.writestr(info, files[name].read_bytes())
     data = buffer.getvalue()
     return SourceZip(data, hashlib.sha256(data).hexdigest())
+
+
+def _in_checkout(root: Path, pattern: str) -> dict[str, Path]:
+    """The files under `root`, by their names in the zip."""
+    return {path.relative_to(root).as_posix(): path for path in root.glob(pattern) if path.is_file()}
+
+
+def _in_installed(root: Path, pattern: str) -> dict[str, Path]:
+    if pattern.startswith(_OF_PROJECT):
+        return _in_checkout(root, pattern)
+    for prefix, folder in _PACKAGES.items():
+        if pattern.startswith(prefix):
+            inside = _in_checkout(folder, pattern.removeprefix(prefix))
+            return {
+                prefix + name: path for name, path in inside.items() if not name.startswith(TOOLKIT_FILES)
+            }
+    return _in_checkout(toolkit_root(), pattern)
 
 
 def source_revision(root: Path) -> str:

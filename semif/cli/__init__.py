@@ -2,7 +2,7 @@
 
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -10,30 +10,42 @@ from semif.cli.output import Failed, Interrupted
 from semif.cli.streams import failure_of, finish_output, prepare_streams
 from semif.errors import SemifError
 
-_ROOMS = {
-    "asking": ("decide", "ask", "submit", "batch", "serve"),
-    "operating": (
-        "demo",
-        "deploy",
-        "status",
-        "logs",
-        "size",
-        "diff",
-        "promote",
-        "rollback",
-        "destroy",
-        "verify",
-    ),
-    "preparing": ("build", "env", "model", "image", "iam"),
+
+class Entry(NamedTuple):
+    """A command before its module is loaded."""
+
+    room: str
+    """The package under semif.cli whose module of the command's name has it; empty: semif.cli itself."""
+    help: str
+    """What `semif --help` says of it, as its own docstring begins."""
+
+
+# Written here as well, since the modules of all commands take ten times as long to load as this one.
+COMMANDS = {
+    "demo": Entry("operating", "Show the whole chain on this machine."),
+    "serve": Entry("asking", "Serve a model on this machine."),
+    "deploy": Entry("operating", "Deploy ENV, from its artifacts to an endpoint."),
+    "decide": Entry("asking", "Ask an endpoint, show the probabilities."),
+    "ask": Entry("asking", "Ask a text endpoint for an answer in words."),
+    "submit": Entry("asking", "Ask an asynchronous endpoint all of a file."),
+    "batch": Entry("asking", "Ask all of a file by a transform job."),
+    "evaluate": Entry("", "Ask labelled tasks, and judge the answers."),
+    "calibrate": Entry("", "Make probabilities honest, and find where to act on them."),
+    "status": Entry("operating", "Show what of ENV runs, and what it pins."),
+    "logs": Entry("operating", "Show what the endpoint's containers print."),
+    "size": Entry("operating", "Tell how many instances a load needs."),
+    "diff": Entry("operating", "Show what a deployment would change."),
+    "promote": Entry("operating", "Copy FROM's image and model to TO, write TO's lock."),
+    "rollback": Entry("operating", "Go back to what was deployed before."),
+    "destroy": Entry("operating", "Delete what was deployed of ENV."),
+    "verify": Entry("operating", "Prove all of ENV on AWS, and take it away."),
+    "init": Entry("preparing", "Begin a project: environments, models, CI."),
+    "build": Entry("preparing", "Build image and model, write the lock."),
+    "env": Entry("preparing", "Check and show environment files."),
+    "model": Entry("preparing", "Pin models, and pack them into archives that SageMaker hosts."),
+    "image": Entry("preparing", "Pin the published llama.cpp containers that our image extends."),
+    "iam": Entry("preparing", "Print least-privilege policies as JSON."),
 }
-"""The module of `decide` is `semif.cli.asking.decide`."""
-_MODULES = {name: f"semif.cli.{room}.{name}" for room, names in _ROOMS.items() for name in names} | {
-    name: f"semif.cli.{name}" for name in ("evaluate", "calibrate")
-}
-COMMANDS = (
-    "demo", "serve", "deploy", "decide", "ask", "submit", "batch", "evaluate", "calibrate", "status", "logs",
-    "size", "diff", "promote", "rollback", "destroy", "verify", "build", "env", "model", "image", "iam",
-)  # fmt: skip
 """In the order of `semif --help`."""
 
 
@@ -48,8 +60,14 @@ class Commands(click.Group):
         """The command's click object; None where there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(_MODULES[cmd_name]).command
+        module = ".".join(filter(None, ("semif.cli", COMMANDS[cmd_name].room, cmd_name)))
+        command: click.Command = import_module(module).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Write the list of commands, none of which is loaded for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
     def main(self, *arguments: Any, **named: Any) -> Any:
         """Run the command line, on streams that are fit to be written."""

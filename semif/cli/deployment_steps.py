@@ -25,7 +25,7 @@ from semif.lock.lock_file import Lock, UnbuiltImage
 from semif.project.root import project_root
 from semif.target import local_server
 from semif.target.account import check_account
-from semif.target.published_image import published_image_problem
+from semif.target.published_image import published_image_problems
 from semif.target.target import Target, open_target
 
 
@@ -59,7 +59,7 @@ def deploy_chain(steps: Steps, target: Target, *, recreate: bool = False) -> Wir
     In an account the first step is a look at whether it can succeed; nothing is made where it cannot.
     """
     target.refuse_example()
-    _ = target.environment.base_image  # without a pinned one, better told now than by the synthesis
+    target.environment.check_bases()  # without a pinned one, better told now than by the synthesis
     if not target.local:  # this machine answers with a library of its own
         target.environment.check_head()
     _prepare_account(steps, target)
@@ -99,9 +99,9 @@ def _prepare_account(steps: Steps, target: Target) -> None:
             stages.bootstrap_local(target, step.tell)
             step.note = place
         with aws_errors():
-            problem = published_image_problem(target.aws, target.environment)
-        if problem:
-            raise SemifError(problem)
+            problems = published_image_problems(target.aws, target.environment)
+        if problems:
+            raise SemifError("\n".join(problems))
         return
     with steps.step("check bootstrap and quotas") as step:
         check = check_account(target.aws, target.environment)

@@ -80,7 +80,7 @@ def run_cdk(
 def _executable(root: Path) -> Path:
     path = root / "node_modules" / ".bin" / "cdk"
     if not path.exists():
-        raise CdkError(f"the CDK CLI is not installed ({path} is missing); run `make setup`")
+        raise CdkError(f"the CDK CLI is not installed ({path} is missing); run `npm ci` in {root}")
     return path
 
 

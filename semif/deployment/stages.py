@@ -5,6 +5,7 @@ from itertools import dropwhile
 from semif.aws.stacks import TOOLKIT_STACK, find_stack
 from semif.deployment.endpoint_watch import OnLook
 from semif.deployment.modes import deployed_mode
+from semif.deployment.registry import require_approval
 from semif.deployment.removal import remove_stack
 from semif.deployment.target_cdk import OnLine, deploy_stack, run_for, synthesised
 from semif.errors import SemifError
@@ -41,10 +42,12 @@ def deploy_endpoint(
 
     `on_line` gets what CloudFormation tells, `on_look` what the endpoint is like meanwhile, from another
     thread. Where other pins were in service before, their lock is kept for a rollback. Raises SemifError
-    without a usable lock, where the deployment fails, and where the endpoint then is not what the lock says:
-    with SageMaker's reason, and the last lines of a container that did not start.
+    without a usable lock or the approval that `[registry]` asks for, where the deployment fails, and where
+    the endpoint then is not what the lock says: with SageMaker's reason, and the last lines of a container
+    that did not start.
     """
     lock = target.read_lock()
+    require_approval(target, lock)
     deployed_mode(target.environment).deploy(target, lock, on_line, on_look, recreate=recreate)
     return lock
 

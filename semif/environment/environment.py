@@ -3,7 +3,8 @@
 All problems of a file are reported at once, each with its key, the value received and what is allowed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -25,7 +26,14 @@ from semif.images.regional_images import build_base
 from semif.models.presets import Preset
 from semif.project.root import project_root
 from semif.project.toml_file import read_toml
-from semif.sagemaker.placement import pool_region_warning, volume_warnings
+from semif.sagemaker.llama_server_variables import ALL_GPU_LAYERS
+from semif.sagemaker.placement import (
+    fallback_types,
+    fallback_warnings,
+    pool_region_warning,
+    volume_warnings,
+)
+from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.settings import Settings
 
 UNKNOWN_SIZE = "the memory is not checked: the size of a file on Hugging Face is not known here"
@@ -46,12 +54,11 @@ class Environment(EnvironmentFile):
         try:
             environment = handler(tables)
             if not problems:
-                need = environment.memory_need
-                types = environment.endpoint.instance_types
                 problems = _as_errors(
                     [
-                        *(memory_problems(need, types) if need is not None else ()),
+                        *chain.from_iterable(placed.memory_problems for placed in environment.placements),
                         *environment.inference_mode.start_problems(environment),
+                        *environment._files_problems(),
                     ]
                 )
         except ValidationError as error:
@@ -60,6 +67,19 @@ class Environment(EnvironmentFile):
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return environment
+
+    def _files_problems(self) -> Iterator[str]:
+        """What is wrong between the file and its preset."""
+        if self.registry is not None and self.preset is None:
+            yield (
+                "registry: a package holds image and model, and this container downloads its model; pin the "
+                "model as a preset, or remove [registry]"
+            )
+        if self.adapter.template == DIRECT_OPTIONS and not self.answers_with_letters:
+            yield (
+                f"adapter.template = {DIRECT_OPTIONS!r} lists options behind letters, which are not read; "
+                "set adapter.readout = 'letters', or remove the template"
+            )
 
     @property
     def serving_kind(self) -> ServingKind:
@@ -77,13 +97,43 @@ class Environment(EnvironmentFile):
         return self.serving_kind.base_container(self.accelerator)
 
     @property
+    def placements(self) -> "tuple[Environment, ...]":
+        """This environment once for each accelerator of its instance types, the preferred one first.
+
+        Image, settings, variables and memory are each one's own. Mostly it is the environment itself; a pool
+        of GPU types that ends in CPU types makes two.
+        """
+        on_cpu = fallback_types(self.endpoint.instance_types)
+        if not on_cpu:
+            return (self,)
+        preferred = [name for name in self.endpoint.instance_types if name not in on_cpu]
+        return self._on(preferred), self._on(on_cpu)._without_gpu()
+
+    @property
+    def fallback(self) -> "Environment | None":
+        """This environment on the CPU types that end its pool of GPU types; None: there are none."""
+        return self.placements[1] if len(self.placements) > 1 else None
+
+    def _on(self, types: Iterable[str]) -> "Environment":
+        endpoint = self.endpoint.model_copy(update={"instance_pool": list(types)})
+        return self.model_copy(update={"endpoint": endpoint})
+
+    def _without_gpu(self) -> "Environment":
+        """What the file says of layers on a GPU is for the types that have one."""
+        text = {name: value for name, value in self.text.items() if name not in ALL_GPU_LAYERS}
+        adapter = self.adapter.model_copy(update={"gpu_layers": 0})
+        return self.model_copy(update={"adapter": adapter, "text": text})
+
+    @property
     def base_image(self) -> ImageRef:
         """The published container: what the adapter's image extends, or what serves as it is.
 
+        It is in the registry that a build takes it from, `[builds]` base_repository where the file has one.
         Raises SemifError where none is pinned, or none is published in the environment's region.
         """
         region = self.region if self.serving_kind.runs_adapter else None
-        return build_base(self.base_container, region)
+        mirror = self.builds.base_repository if self.builds is not None else None
+        return build_base(self.base_container, region, mirror=mirror)
 
     @property
     def derived(self) -> Mapping[str, Any]:
@@ -122,11 +172,17 @@ class Environment(EnvironmentFile):
             return False
         return (self.adapter.readout or preset.prompt.readout) == "letters"
 
+    def check_bases(self) -> None:
+        """Raise SemifError as `base_image`, for each accelerator."""
+        for placed in self.placements:
+            _ = placed.base_image
+
     def check_head(self) -> None:
-        """Raise SemifError where the container to extend is too old for the model's decision head."""
+        """Raise SemifError where a container to extend is too old for the model's decision head."""
         preset = self.preset
         if self.serving_kind.runs_adapter and isinstance(preset, Preset) and preset.prompt.head is not None:
-            check_knows_head(self.accelerator, preset.prompt.head)
+            for placed in self.placements:
+                check_knows_head(placed.accelerator, preset.prompt.head)
 
     @property
     def container_variables(self) -> dict[str, str]:
@@ -142,6 +198,12 @@ class Environment(EnvironmentFile):
         preset = self.preset
         return None if preset is None else self.serving_kind.memory_need(preset, self, self.settings)
 
+    @property
+    def memory_problems(self) -> tuple[str, ...]:
+        """Each of its instance types that model and context do not fit, with the numbers."""
+        need = self.memory_need
+        return tuple(memory_problems(need, self.endpoint.instance_types)) if need is not None else ()
+
     def region_warnings(self, region: str) -> tuple[str, ...]:
         """What `region` is not known to have for it."""
         pool = self.endpoint.instance_pool is not None
@@ -155,6 +217,7 @@ class Environment(EnvironmentFile):
             *(memory_warnings(need) if (need := self.memory_need) is not None else [UNKNOWN_SIZE]),
             *([LOG_OF_SAGEMAKER] if self.preset is None else []),
             *self.inference_mode.warnings(self),
+            *(f"endpoint.instance_pool: {line}" for line in fallback_warnings(self.endpoint.instance_types)),
             *(self.region_warnings(self.region) if self.region is not None else ()),
             *volume_warnings(
                 self.endpoint.instance_types,

@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from semif.environment.builds_table import BuildsTable
 from semif.environment.decider_table import DeciderTable
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
 from semif.environment.names import KindName
+from semif.environment.registry import RegistryTable
 from semif.environment.tables import (
     AccountId,
     AlarmsTable,
@@ -57,11 +59,13 @@ class EnvironmentFile(FileTable):
     endpoint: EndpointTable
     network: NetworkTable | None = None
     encryption: EncryptionTable | None = None
+    builds: BuildsTable | None = None
     async_: Annotated[AsyncTable, Field(alias="async", default_factory=AsyncTable)]
     """The queue, the bucket and the topics of an asynchronous endpoint."""
     scaling: ScalingTable | None = None
     deployment: DeploymentTable | None = None
     alarms: AlarmsTable | None = None
+    registry: RegistryTable | None = None
     adapter: Settings = Settings.from_env({})
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]
@@ -71,7 +75,7 @@ class EnvironmentFile(FileTable):
 
     @property
     def accelerator(self) -> Accelerator:
-        """What llama.cpp runs on; the same for every instance type of the environment."""
+        """What llama.cpp runs on, on the preferred instance type; only the end of a pool may have another."""
         return accelerator_of(self.endpoint.instance_types[0])
 
     @property

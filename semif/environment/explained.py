@@ -13,6 +13,7 @@ from semif.environment.modes import MODES
 from semif.environment.problems import FIXED_SETTINGS, keys_of_others
 from semif.errors import SemifError
 from semif.sagemaker.instances import PRICES_OF, InstanceType, instance_type
+from semif_adapter.contract.settings import SECRET
 
 FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
     "from the file",
@@ -21,7 +22,7 @@ FROM_FILE, FROM_DEFAULT, FROM_MODEL, FROM_PLACEMENT = (
     "from the instance type",
 )
 """A mode has words of its own for what it derives."""
-_NOT_SETTABLE = {*FIXED_SETTINGS, "api_key"}
+_NOT_SETTABLE = {*FIXED_SETTINGS, *SECRET}
 
 
 def resolved(environment: Environment) -> dict[str, Any]:
@@ -41,6 +42,7 @@ def resolved(environment: Environment) -> dict[str, Any]:
             "model": _model(environment),
         },
         "memory_needed": None if need is None else _memory(need),
+        "fallback": None if environment.fallback is None else _fallback(environment.fallback),
         "cost": {
             "usd_per_hour": cost.per_hour,
             "usd_per_month_least": cost.month_least,
@@ -50,6 +52,17 @@ def resolved(environment: Environment) -> dict[str, Any]:
         },
         "instances": [_instance(instance_type(name)) for name in environment.endpoint.instance_types],
         "warnings": list(environment.warnings),
+    }
+
+
+def _fallback(environment: Environment) -> dict[str, Any]:
+    """What is other on the CPU types that end a pool of GPU types."""
+    need = environment.memory_need
+    return {
+        "instance_types": list(environment.endpoint.instance_types),
+        "base_image": _base_image(environment),
+        "container_variables": environment.container_variables,
+        "memory_needed": None if need is None else _memory(need),
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from semif.aws.arn import Arn
+from semif.environment.builds_table import builds_problems
 from semif.environment.kinds import KINDS
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes import MODES
@@ -16,6 +17,7 @@ from semif.models.any_preset import any_preset_names
 from semif.models.gguf_file import files_of_split
 from semif.sagemaker.instances import accelerator_of
 from semif.sagemaker.llama_server_variables import text_problems
+from semif_adapter.contract.settings import SECRET
 
 FIXED_SETTINGS = (
     "model_dir", "manifest_sha256", "gguf", "calibration", "library_dir", "host", "port", "endpoint_name",
@@ -58,14 +60,15 @@ def problems_together(tables: RawTables) -> Iterator[str]:
         yield from _tables_of_other_kinds(tables, kind)
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
+    yield from builds_problems(tables, builds_image=kind.runs_adapter if kind is not None else None)
     unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()
     yield from text_problems(table_in(tables, "text"), [flag for flag in unlisted if isinstance(flag, str)])
     adapter = table_in(tables, "adapter")
     for key in FIXED_SETTINGS:
         if key in adapter:
             yield f"adapter.{key} is not a known key: the deployment fixes it"
-    if "api_key" in adapter:
-        yield "adapter.api_key is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
+    for key in sorted(SECRET & set(adapter)):
+        yield f"adapter.{key} is not a known key: IAM guards the endpoint, and SageMaker hands no key on"
     yield from variant_problems(tables) if mode is None else mode.placement_problems(tables)
     yield from _gpu_layer_problems(adapter, instance_types_in(tables))
     if mode is None:  # what would go with an unknown one is not known
@@ -176,16 +179,14 @@ def _model_problems(tables: RawTables, kind: ServingKind | None) -> Iterator[str
 
 def _gpu_layer_problems(adapter: Mapping[str, Any], types: list[str]) -> Iterator[str]:
     layers = adapter.get("gpu_layers")
-    if layers is None:
+    if layers is None or not types:
         return
-    for instance_type in types:
-        try:
-            on_gpu = accelerator_of(instance_type) == "cuda"
-        except ValueError:  # reported as a problem of the endpoint table
-            continue
-        if on_gpu and layers == 0:
-            yield f"adapter.gpu_layers = 0: {instance_type} has a GPU that would idle; use -1 for all layers"
-            return
-        if not on_gpu and layers != 0:
-            yield f"adapter.gpu_layers = {layers!r}: {instance_type} has no GPU, remove it"
-            return
+    preferred = types[0]  # CPU types behind those with GPUs have no layers there, whatever the file says
+    try:
+        on_gpu = accelerator_of(preferred) == "cuda"
+    except ValueError:  # reported as a problem of the endpoint table
+        return
+    if on_gpu and layers == 0:
+        yield f"adapter.gpu_layers = 0: {preferred} has a GPU that would idle; use -1 for all layers"
+    if not on_gpu and layers != 0:
+        yield f"adapter.gpu_layers = {layers!r}: {preferred} has no GPU, remove it"

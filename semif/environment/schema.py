@@ -14,6 +14,7 @@ from semif.sagemaker.instances import instance_types
 from semif.sagemaker.llama_server_flags import BARE_FLAGS, VALUE_FLAGS
 from semif.sagemaker.llama_server_variables import variable_of
 from semif.sagemaker.placement import CUDA_AMI_VERSIONS, MAX_POOLS
+from semif_adapter.contract.settings import SECRET
 
 SCHEMA_FILE = "environment.schema.json"
 """Its name in the folder of the environment files; their first line points to it."""
@@ -25,7 +26,7 @@ def environment_schema() -> dict[str, Any]:
     properties = schema["properties"]
     del properties["name"]  # the file's name
     schema["required"].remove("name")
-    for key in (*FIXED_SETTINGS, "api_key"):
+    for key in (*FIXED_SETTINGS, *SECRET):
         del properties["adapter"]["properties"][key]
     del properties["adapter"]["default"]
     properties["tags"]["additionalProperties"] = False

@@ -75,6 +75,13 @@ TopicArn = Annotated[
         "the ARN of an SNS topic, arn:aws:sns:REGION:ACCOUNT:NAME",
     ),
 ]
+PackageGroupName = Annotated[
+    str,
+    *_written_as(
+        "[A-Za-z0-9](-*[A-Za-z0-9]){0,62}",
+        "1 to 63 letters, digits and hyphens, beginning and ending without a hyphen",
+    ),
+]
 TagKey = Annotated[
     str,
     *_written_as(
@@ -186,7 +193,7 @@ class EndpointTable(FileTable):
     instance_type: str | None = None
     """The instance type, such as ml.c6i.8xlarge."""
     instance_pool: list[str] | None = None
-    """One to five instance types in order of preference: a fallback for placement, not load balancing."""
+    """One to five instance types in order of preference, CPUs behind GPUs: a fallback, not load balancing."""
     provision_timeout_seconds: int | None = None
     """Time to find capacity in all types of a pool together, 300 to 3600; unset: SageMaker's default."""
     initial_instance_count: InstanceCount = 1

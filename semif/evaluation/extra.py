@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 from semif.errors import SemifError
+from semif.project.root import how_to_install
 
 PACKAGES = {
     "jinja2": "jinja2",
@@ -17,4 +18,4 @@ PACKAGES = {
 def need_evaluate_extra() -> None:
     """Raises SemifError with what to install, where a package of the extra is missing."""
     if missing := [name for module, name in PACKAGES.items() if find_spec(module) is None]:
-        raise SemifError(f"{', '.join(missing)} not installed; run: pip install 'semif[evaluate]'")
+        raise SemifError(f"{', '.join(missing)} not installed; run {how_to_install('evaluate')}")

@@ -1,6 +1,7 @@
 """The published container where a SageMaker Model can pull it: AWS's private registry of the region."""
 
 import csv
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -13,13 +14,21 @@ _WITHOUT_PUBLIC_REGISTRY = ("cn-", "eusc-", "us-gov-", "us-iso", "eu-iso")
 accounts of that partition alone ("not available in China Regions", docs.amazonaws.cn, aws/latest/userguide/
 ecr-public, read 2026-11-30; for the others it is concluded from the partition)."""
 
+_PRIVATE_ECR = re.compile(
+    r"(?P<registry>(?P<account>[0-9]{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.[a-z.]+)"
+    r"/(?P<name>[a-z0-9]+(?:[._/-][a-z0-9]+)*)"
+)
 
-def build_base(container: Container, region: str | None) -> ImageRef:
+
+def build_base(container: Container, region: str | None, *, mirror: str | None = None) -> ImageRef:
     """The container that an image build in `region` extends; None: in a region of the partition `aws`.
 
     It is public, but where no build can log in to the public registry: there it is the same digest in the
-    region's own registry. Raises SemifError as `regional_image`.
+    region's own registry. In either place `mirror` comes first, a repository that has the same digest.
+    Raises SemifError as `regional_image`.
     """
+    if mirror is not None:
+        return ImageRef(mirror, base_image(container).digest)
     if region is None or reaches_public_registry(region):
         return base_image(container)
     return regional_image(container, region)
@@ -61,6 +70,14 @@ def registry_of(account: str, region: str) -> str:
     """Host of an account's private ECR registry in a region, under the domain that AWS's own has there."""
     known = registries().get(region)
     return f"{account}.{known.partition('.')[2]}" if known else f"{account}.dkr.ecr.{region}.amazonaws.com"
+
+
+def private_repository(repository: str) -> tuple[str, str, str] | None:
+    """Account, region and name of a repository in a private ECR registry; None for any other."""
+    match = _PRIVATE_ECR.fullmatch(repository)
+    if match is None or match["registry"] != registry_of(match["account"], match["region"]):
+        return None
+    return match["account"], match["region"], match["name"]
 
 
 @cache

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError
-from semif.images.image_ref import ImageRef
 from semif.images.regional_images import regional_image, registry_of
-from semif.lock.lock_file import BuiltImage, Lock, PublishedImage, UnbuiltImage
+from semif.lock.lock_file import BuiltImage, Lock, LockedImage, PublishedImage, UnbuiltImage
 from semif.lock.locked_model import HubModel, LockedModel
 
 
@@ -16,22 +15,28 @@ def check_lock(
     environment: Environment,
     *,
     source: str | Path,
-    base: ImageRef | None = None,
+    bases: bool = False,
 ) -> None:
     """Check that `lock` is of this environment and holds its model.
 
-    `base` is the container that the environment's image must extend; without it any will do. A published
-    image must be the one that adapter_image/dlc.toml pins, in the registry of the lock's region. Raises
-    ProblemsError with all problems at once; `source` names the lock in the message.
+    With `bases` its images must extend the containers that adapter_image/dlc.toml pins, from whatever
+    registry: the digest is the pin. A published image must be the pinned one in any case, in the registry of
+    the lock's region. Raises ProblemsError with all problems at once, SemifError where no container is
+    pinned; `source` names the lock in the message.
     """
-    problems = list(_mismatches(lock, environment))
-    if base is not None and not isinstance(lock.image, UnbuiltImage) and lock.image.base != base:
-        problems.append(
-            f"image.base is {str(lock.image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
-            f"{environment.base_container}; run `semif build {environment.name}`"
-        )
+    problems = [*_mismatches(lock, environment), *(_base_mismatches(lock, environment) if bases else ())]
     if problems:
         raise ProblemsError(source, problems)
+
+
+def _base_mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
+    for (key, image), placed in zip(lock.images.items(), environment.placements, strict=False):
+        base = placed.base_image
+        if not isinstance(image, UnbuiltImage) and image.base.digest != base.digest:
+            yield (
+                f"{key}.base is {str(image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
+                f"{placed.base_container}; run `semif build {environment.name}`"
+            )
 
 
 def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
@@ -45,16 +50,23 @@ def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
         if wanted is not None and locked != wanted:
             yield f"{key} is {locked!r}, the environment {environment.name} says {wanted!r}; {rebuild}"
     yield from (f"{problem}; {rebuild}" for problem in _model_mismatches(lock.model, environment))
-    if isinstance(lock.image, BuiltImage):
+    if environment.fallback is not None and lock.fallback_image is None:
+        yield f"fallback_image is missing, of the CPU types that end the pool; {rebuild}"
+    for (key, image), placed in zip(lock.images.items(), environment.placements, strict=False):
+        yield from (f"{key}.{problem}; {rebuild}" for problem in _image_mismatches(image, lock, placed))
+
+
+def _image_mismatches(image: LockedImage, lock: Lock, environment: Environment) -> Iterator[str]:
+    if isinstance(image, BuiltImage):
         registry = registry_of(lock.account, lock.region)
-        if lock.image.uri.registry != registry:
-            yield f"image.uri is in {lock.image.uri.registry!r}, allowed is {registry!r}; {rebuild}"
-    if isinstance(lock.image, PublishedImage) and not environment.serving_kind.runs_adapter:
+        if image.uri.registry != registry:
+            yield f"uri is in {image.uri.registry!r}, allowed is {registry!r}"
+    if isinstance(image, PublishedImage) and not environment.serving_kind.runs_adapter:
         published = regional_image(environment.base_container, lock.region)
-        if lock.image.uri != published:
+        if image.uri != published:
             yield (
-                f"image.uri is {str(lock.image.uri)!r}, adapter_image/dlc.toml pins {str(published)!r} for "
-                f"{environment.base_container} in {lock.region}; {rebuild}"
+                f"uri is {str(image.uri)!r}, adapter_image/dlc.toml pins {str(published)!r} for "
+                f"{environment.base_container} in {lock.region}"
             )
 
 

@@ -69,14 +69,6 @@ class PublishedImage(LockPart):
     """The same image in the public registry, where its digest was found."""
 
 
-class Origin(LockPart):
-    """Where image and model were built, in a lock that `semif promote` wrote."""
-
-    environment: EnvironmentName
-    account: AccountId
-    region: Region
-
-
 _BUILT, _UNBUILT, _PUBLISHED = "a built image", "an unbuilt image", "a published image"
 FORMS = (_BUILT, _UNBUILT, _PUBLISHED, ARCHIVED, UNPACKED, HUB)
 """Names that pydantic puts into the places of problems and no file has."""
@@ -90,6 +82,22 @@ def _image_kind(value: Any) -> str:
     return _BUILT if "source_sha256" in keys else _PUBLISHED
 
 
+LockedImage = Annotated[
+    Annotated[BuiltImage, Tag(_BUILT)]
+    | Annotated[UnbuiltImage, Tag(_UNBUILT)]
+    | Annotated[PublishedImage, Tag(_PUBLISHED)],
+    Discriminator(_image_kind),
+]
+
+
+class Origin(LockPart):
+    """Where image and model were built, in a lock that `semif promote` wrote."""
+
+    environment: EnvironmentName
+    account: AccountId
+    region: Region
+
+
 class Lock(LockPart):
     """Everything that a deployment pins."""
 
@@ -100,12 +108,9 @@ class Lock(LockPart):
     kind: KindName
     account: AccountId
     region: Region
-    image: Annotated[
-        Annotated[BuiltImage, Tag(_BUILT)]
-        | Annotated[UnbuiltImage, Tag(_UNBUILT)]
-        | Annotated[PublishedImage, Tag(_PUBLISHED)],
-        Discriminator(_image_kind),
-    ]
+    image: LockedImage
+    fallback_image: LockedImage | None = None
+    """Of the CPU types that end a pool of GPU types; None, and not in the file, where there are none."""
     model: LockedModel
     built_in: Origin | None = None
     """None, and not in the file, where they were built in the lock's own environment. A Semif that does not
@@ -115,22 +120,27 @@ class Lock(LockPart):
 
     @model_validator(mode="after")
     def _image_is_of_the_kind(self) -> "Lock":
-        published = isinstance(self.image, PublishedImage)
+        for key, image in self.images.items():
+            self._check_kind(key, image)
+        return self
+
+    def _check_kind(self, key: str, image: LockedImage) -> None:
+        published = isinstance(image, PublishedImage)
         if KINDS[self.kind].runs_adapter and published:
             raise ValueError(
-                f"image: kind '{self.kind}' runs an image that was built, source_sha256 is missing; "
+                f"{key}: kind '{self.kind}' runs an image that was built, source_sha256 is missing; "
                 f"run `semif build {self.environment}`"
             )
         if not KINDS[self.kind].runs_adapter and not published:
             raise ValueError(
-                f"image: kind '{self.kind}' runs the published image, of which a lock holds uri and base "
+                f"{key}: kind '{self.kind}' runs the published image, of which a lock holds uri and base "
                 f"only; run `semif build {self.environment}`"
             )
-        return self
 
     @model_validator(mode="after")
     def _image_is_there(self) -> "Lock":
-        if isinstance(self.image, UnbuiltImage) and self.account != LOCAL_ACCOUNT:
+        unbuilt = any(isinstance(image, UnbuiltImage) for image in self.images.values())
+        if unbuilt and self.account != LOCAL_ACCOUNT:
             raise ValueError(
                 f"the image is not built, only the AWS on this machine allows that ({LOCAL_ACCOUNT}), "
                 f"got account {self.account}; run `semif build {self.environment}`"
@@ -138,11 +148,34 @@ class Lock(LockPart):
         return self
 
     @property
+    def images(self) -> dict[str, LockedImage]:
+        """Each image by its key in the file."""
+        images: dict[str, LockedImage] = {"image": self.image}
+        if self.fallback_image is not None:
+            images["fallback_image"] = self.fallback_image
+        return images
+
+    @property
+    def image_uris(self) -> dict[str, str]:
+        """What the SageMaker Models name, by the images' keys in the file.
+
+        An unbuilt image names itself honestly: no registry has it.
+        """
+        nowhere = f"{registry_of(self.account, self.region)}/unbuilt@sha256:"
+        return {
+            key: f"{nowhere}{image.source_sha256}" if isinstance(image, UnbuiltImage) else str(image.uri)
+            for key, image in self.images.items()
+        }
+
+    @property
     def image_uri(self) -> str:
-        """What the SageMaker Model names. An unbuilt image names itself honestly: no registry has it."""
-        if not isinstance(self.image, UnbuiltImage):
-            return str(self.image.uri)
-        return f"{registry_of(self.account, self.region)}/unbuilt@sha256:{self.image.source_sha256}"
+        """Of the Model for the preferred types."""
+        return self.image_uris["image"]
+
+    @property
+    def fallback_image_uri(self) -> str | None:
+        """Of the Model for the CPU types that end a pool."""
+        return self.image_uris.get("fallback_image")
 
     @property
     def origin(self) -> Origin:
@@ -150,8 +183,8 @@ class Lock(LockPart):
         return self.built_in or Origin(environment=self.environment, account=self.account, region=self.region)
 
     def pins_same_as(self, other: "Lock") -> bool:
-        """Whether both deploy the same image and the same model, however they were built."""
-        return (self.image_uri, self.model.address) == (other.image_uri, other.model.address)
+        """Whether both deploy the same images and the same model, however they were built."""
+        return (self.image_uris, self.model.address) == (other.image_uris, other.model.address)
 
     def canonical_bytes(self) -> bytes:
         """The lock's one byte form: sorted keys, two-space indent, a final newline."""
@@ -162,8 +195,9 @@ class Lock(LockPart):
         content = self.model_dump(by_alias=True, mode="json")
         if not self.example:
             del content["example"]
-        if self.built_in is None:
-            del content["built_in"]
+        for key in ("built_in", "fallback_image"):
+            if content[key] is None:
+                del content[key]
         return content
 
 

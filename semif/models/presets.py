@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from semif.errors import SemifError, shown
 from semif.models.model_pin import ModelPin
 from semif.models.pinned_file import FilesManifest
-from semif.project.root import project_root
+from semif.project.root import presets_root
 from semif.project.toml_file import read_toml
 from semif_adapter.archive.calibration import load_calibration
 from semif_adapter.archive.manifest import Member, ModelManifest, PromptSpec
@@ -118,7 +118,7 @@ class Preset(AnyPreset):
     @property
     def calibration_path(self) -> Path | None:
         """Where the calibration lies, None where the model has none."""
-        return project_root() / "models" / self.calibration.file if self.calibration else None
+        return presets_root() / "models" / self.calibration.file if self.calibration else None
 
     def _calibration_member(self) -> tuple[Member, ...]:
         path = self.calibration_path
@@ -139,7 +139,7 @@ class Preset(AnyPreset):
 
 def preset_names() -> tuple[str, ...]:
     """Names of the project's presets, sorted."""
-    return tuple(sorted(path.stem for path in (project_root() / "models").glob("*.toml")))
+    return tuple(sorted(path.stem for path in (presets_root() / "models").glob("*.toml")))
 
 
 def load_preset(name: str) -> Preset:
@@ -147,6 +147,6 @@ def load_preset(name: str) -> Preset:
     known = preset_names()
     if name not in known:
         raise SemifError(f"there is no preset {shown(name)}, known are {', '.join(known)}")
-    preset = read_toml(project_root() / "models" / f"{name}.toml", Preset, {"name": name})
+    preset = read_toml(presets_root() / "models" / f"{name}.toml", Preset, {"name": name})
     preset.manifest()  # a calibration that does not fit is told now, and not behind a download
     return preset

@@ -51,13 +51,28 @@ def _has_endpoint(environment: Environment) -> bool:
     return environment.inference_mode.has_endpoint
 
 
+def _is_registered(environment: Environment) -> bool:
+    return environment.registry is not None
+
+
 def _in_mode(*modes: str) -> Callable[[Environment], bool]:
     return lambda environment: environment.endpoint.mode in modes
 
 
 def _published_repository(place: Place) -> tuple[str, ...]:
-    name = base_image(place.environment.base_container).repository.rpartition("/")[2]
-    return (f"arn:{place.partition}:ecr:{place.region}:*:repository/{name}",)
+    bases = (base_image(placed.base_container) for placed in place.environment.placements)
+    names = dict.fromkeys(base.repository.rpartition("/")[2] for base in bases)
+    return tuple(f"arn:{place.partition}:ecr:{place.region}:*:repository/{name}" for name in names)
+
+
+def _registry(place: Place) -> tuple[str, ...]:
+    registry = place.environment.registry
+    if registry is None:
+        return ()
+    return (
+        place.arn("sagemaker", f"model-package-group/{registry.group}"),
+        place.arn("sagemaker", f"model-package/{registry.group}/*"),
+    )
 
 
 RIGHTS = (
@@ -161,6 +176,25 @@ RIGHTS = (
         ("sagemaker:DescribeEndpointConfig", "sagemaker:DescribeModel"),
         lambda place: (place.arn("sagemaker", "endpoint-config/*"), place.arn("sagemaker", "model/*")),
         ("deploy", "diff"),
+    ),
+    Right(
+        "register image and model, look for their approval",
+        (
+            "sagemaker:CreateModelPackageGroup",
+            "sagemaker:CreateModelPackage",
+            "sagemaker:DescribeModelPackageGroup",
+            "sagemaker:DescribeModelPackage",
+        ),
+        _registry,
+        ("deploy",),
+        _is_registered,
+    ),
+    Right(
+        "find them in the registry",
+        ("sagemaker:ListModelPackages",),
+        _everything,
+        ("deploy",),
+        _is_registered,
     ),
     Right(
         "see whether it is scaled",

@@ -1,6 +1,7 @@
 """Where a production variant may be placed: the rules that environment files and constructs share."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from semif.sagemaker.instances import Accelerator, instance_type
 
@@ -43,8 +44,8 @@ def placement_problems(
 ) -> Iterator[str]:
     """What is wrong with where a variant is to be placed, one line for each problem; nothing if all is well.
 
-    `instance_pool` holds instance types in order of preference. Its types must share one accelerator, because
-    all of them run the same image.
+    `instance_pool` holds instance types in order of preference. Its types share one accelerator, and so one
+    image, or it begins with types that have NVIDIA GPUs and ends in x86 CPU types, which run another.
     """
     if (instance_type is None) == (instance_pool is None):
         named = "neither" if instance_type is None else "both"
@@ -69,6 +70,28 @@ def placement_problems(
     yield from _accelerator_problems(types, inference_ami_version)
 
 
+def fallback_types(names: Sequence[str]) -> tuple[str, ...]:
+    """The CPU types that end a pool of GPU types; none where all of `names` have one accelerator.
+
+    They run a Model of their own (`ModelNameOverride` of SageMaker's InstancePool): their image has no CUDA.
+    """
+    accelerators = {name: instance_type(name).accelerator for name in names}
+    if len(set(accelerators.values())) == 1:
+        return ()
+    return tuple(name for name, accelerator in accelerators.items() if accelerator == "cpu")
+
+
+def fallback_warnings(names: Sequence[str]) -> Iterator[str]:
+    """What is not known of a pool that ends in CPU types, and what is known of their answers."""
+    if on_cpu := fallback_types(names):
+        yield (
+            f"{', '.join(on_cpu)} at the end of the pool: inference_ami_version is one for all types, a host "
+            "image with an NVIDIA driver, and AWS's documents do not say that CPU types take it; deploy it "
+            "once before you rely on it. Answers from there take several times as long, and differ in their "
+            "last digits"
+        )
+
+
 def longest_start_seconds(
     *, download_seconds: int, pool: bool, provision_timeout_seconds: int | None, startup_seconds: int
 ) -> int:
@@ -90,6 +113,15 @@ def pool_region_warning(region: str) -> str | None:
         "endpoint where it still has none; write instance_type, or take one of "
         f"{', '.join(sorted(POOL_REGIONS))}"
     )
+
+
+def fallback_problems(names: Sequence[str], *, has_model: bool) -> Iterator[str]:
+    """What is wrong with the Model of the CPU types that end a pool, where there is one or should be."""
+    on_cpu = fallback_types(names)
+    if on_cpu and not has_model:
+        yield f"{', '.join(on_cpu)} at the end of the pool has no GPU, and needs a Model of its own"
+    if has_model and not on_cpu:
+        yield "a Model for CPU types goes with a pool of GPU types that ends in CPU types only"
 
 
 def volume_problems(volume_size_gb: int | None) -> Iterator[str]:
@@ -117,14 +149,20 @@ def volume_warnings(names: Sequence[str], *, volume_size_gb: int | None, encrypt
 
 def _accelerator_problems(names: Sequence[str], inference_ami_version: str | None) -> Iterator[str]:
     accelerators: dict[Accelerator, str] = {}
+    in_order: list[Accelerator] = []
     for name in names:
         try:
-            accelerators.setdefault(instance_type(name).accelerator, name)
+            in_order.append(instance_type(name).accelerator)
         except ValueError as error:
             yield str(error)
-    if len(accelerators) > 1:
+            continue
+        accelerators.setdefault(in_order[-1], name)
+    if len(accelerators) > 1 and [kind for kind, _ in groupby(in_order)] != ["cuda", "cpu"]:
         mixed = ", ".join(f"{name} ({kind})" for kind, name in accelerators.items())
-        yield f"the instance types mix accelerators: {mixed}; all run the same image, keep to one"
+        yield (
+            f"the instance types mix accelerators: {mixed}; keep to one, or let a pool of NVIDIA GPUs end in "
+            "x86 CPUs"
+        )
     elif "cuda" in accelerators and inference_ami_version not in CUDA_AMI_VERSIONS:
         allowed = " or ".join(CUDA_AMI_VERSIONS)
         value = "missing" if inference_ami_version is None else repr(inference_ami_version)

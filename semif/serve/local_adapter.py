@@ -10,9 +10,10 @@ from semif.errors import SemifError, shown
 from semif.models.gguf_file import SHARD, check_gguf, named_gguf, not_a_gguf
 from semif.models.llama_cpp_wheel import LIBRARY_PACKAGE, installed_library
 from semif.models.presets import Preset, load_preset, preset_names
+from semif.models.sources.cache import cache_root
 from semif.models.sources.fetch import fetch
 from semif.progress import Progress
-from semif.project.root import PROJECT_VARIABLE
+from semif.project.root import PROJECT_VARIABLE, how_to_install
 from semif_adapter.archive.manifest import MANIFEST_FILE
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
@@ -22,11 +23,13 @@ def library_folder() -> Path:
     """The folder of the installed llama.cpp library; raises SemifError where the wheel is not installed."""
     if folder := installed_library():
         return folder
-    raise SemifError(f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run `make setup`")
+    raise SemifError(
+        f"llama.cpp is not installed here ({LIBRARY_PACKAGE} is missing); run {how_to_install('serve')}"
+    )
 
 
 def adapter_environment(
-    what: str, *, root: Path, host: str, port: int, progress: Progress, calibration: Path | None = None
+    what: str, *, host: str, port: int, progress: Progress, calibration: Path | None = None
 ) -> dict[str, str]:
     """The environment for `python -m semif_adapter serve` on `what`, a preset's name or a GGUF's path.
 
@@ -51,7 +54,7 @@ def adapter_environment(
         _check_model(path)
         model = {"gguf": path}
     else:
-        model = {"model_dir": _model_folder(_preset(what), root, progress)}
+        model = {"model_dir": _model_folder(_preset(what), progress)}
     fixed = {"host": host, "port": port, "library_dir": library_folder(), "calibration": calibration}
     settings = Settings.model_validate({**fixed, **model})
     # Nobody collects CloudWatch's lines from a terminal.
@@ -74,11 +77,11 @@ def _preset(name: str) -> Preset:
     return load_preset(name)
 
 
-def _model_folder(preset: Preset, root: Path, progress: Progress) -> Path:
+def _model_folder(preset: Preset, progress: Progress) -> Path:
     """What the container finds in /opt/ml/model: the manifest and its members, here links to their files."""
     paths = [fetch(preset, progress), *filter(None, [preset.calibration_path])]
     manifest = preset.manifest()
-    folder = root / ".semif" / "models" / manifest.sha256
+    folder = cache_root() / "served" / manifest.sha256
     folder.mkdir(parents=True, exist_ok=True)
     for member, path in zip(manifest.members, paths, strict=True):
         link = folder / member.file

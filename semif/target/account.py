@@ -17,7 +17,7 @@ from semif.images.regional_images import reaches_public_registry
 from semif.rights.place import BOOTSTRAP_QUALIFIER
 from semif.target.endpoint_state import find_endpoint
 from semif.target.key_policy import key_policy_warnings
-from semif.target.published_image import published_image_problem
+from semif.target.published_image import published_image_problems
 from semif.target.quotas import check_quotas
 from semif.target.rollback_alarms import rollback_alarm_warnings
 
@@ -68,7 +68,8 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
         return check
     if environment.region is None:  # else the file's own checks have told
         check.warnings.extend(environment.region_warnings(aws.region))
-        if environment.serving_kind.runs_adapter and not reaches_public_registry(aws.region):
+        mirrored = environment.builds is not None and environment.builds.base_repository is not None
+        if environment.serving_kind.runs_adapter and not mirrored and not reaches_public_registry(aws.region):
             check.problems.append(
                 f"{aws.region} cannot log in to public.ecr.aws, where the base of our image is elsewhere; "
                 f'write region = "{aws.region}" into environments/{environment.name}.toml: then the base is '
@@ -85,8 +86,7 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
 
 
 def _check_published_image(aws: Aws, environment: Environment, check: AccountCheck) -> None:
-    if problem := published_image_problem(aws, environment):
-        check.problems.append(problem)
+    check.problems.extend(published_image_problems(aws, environment))
 
 
 def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> None:

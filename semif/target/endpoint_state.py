@@ -35,10 +35,13 @@ class EndpointState:
     image: str
     model_data: str
     """The archive, the prefix of the files, or the address that the container downloads from."""
+    fallback_image: str | None = None
+    """Of the pool's types that run a Model of their own; None: there are none."""
 
     def runs(self, lock: Lock) -> bool:
-        """Whether it runs the image and the model that `lock` pins."""
-        return (self.image, self.model_data) == (lock.image_uri, lock.model.address)
+        """Whether it runs the images and the model that `lock` pins."""
+        mine = (self.image, self.model_data, self.fallback_image or lock.fallback_image_uri)
+        return mine == (lock.image_uri, lock.model.address, lock.fallback_image_uri)
 
     def problems(self, lock: Lock, *, stack_config: str | None) -> Iterator[str]:
         """Why this is not a healthy endpoint of `lock` and of its stack's configuration.
@@ -58,6 +61,10 @@ class EndpointState:
             )
         if self.image != lock.image_uri:
             yield f"it runs the image {self.image}, the lock pins {lock.image_uri}"
+        if self.fallback_image not in {None, lock.fallback_image_uri}:
+            yield (
+                f"its last types run the image {self.fallback_image}, the lock pins {lock.fallback_image_uri}"
+            )
         if self.model_data != lock.model.address:
             yield f"it runs the model {self.model_data}, the lock pins {lock.model.address}"
 
@@ -81,8 +88,9 @@ def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
     with aws_errors():
         config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=endpoint["EndpointConfigName"])
         (variant,) = config["ProductionVariants"]
-        model = aws.sagemaker.describe_model(ModelName=variant["ModelName"])
-    container = model["PrimaryContainer"]
+        container = _container(aws, variant["ModelName"])
+        overrides = {pool.get("ModelNameOverride") for pool in variant.get("InstancePools", [])} - {None}
+        fallback = _container(aws, str(overrides.pop())) if overrides else None
     running = endpoint.get("ProductionVariants", [])
     return EndpointState(
         name=name,
@@ -95,7 +103,12 @@ def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
         desired_instances=running[0].get("DesiredInstanceCount", 0) if running else 0,
         image=container.get("Image", ""),
         model_data=model_data_of(container),
+        fallback_image=fallback.get("Image", "") if fallback is not None else None,
     )
+
+
+def _container(aws: Aws, model_name: str) -> "ContainerDefinitionOutputTypeDef":
+    return aws.sagemaker.describe_model(ModelName=model_name)["PrimaryContainer"]
 
 
 def model_data_of(container: "ContainerDefinitionOutputTypeDef") -> str:

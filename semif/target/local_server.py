@@ -15,10 +15,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from semif.aws.clients import Aws, without_aws
 from semif.errors import SemifError
+from semif.project.root import how_to_install, with_toolkit
 
 FOLDER = Path(".semif") / "local"
 """Under the project's root: server.json, server.log, and the locks of the environments deployed here."""
@@ -92,6 +94,10 @@ def ensure_server(root: Path, *, region: str | None, tied: bool = False) -> Serv
 
 
 def _start(root: Path, region: str | None, tied: bool) -> Server:
+    if find_spec("moto") is None:
+        raise SemifError(
+            f"the AWS on this machine needs moto, which is missing; run {how_to_install('demo')}"
+        )
     folder = root / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "server.log"
@@ -102,7 +108,7 @@ def _start(root: Path, region: str | None, tied: bool) -> Server:
         process = subprocess.Popen(
             command,
             cwd=root,
-            env=without_aws(os.environ),
+            env=with_toolkit(without_aws(os.environ)),
             # The pipe's other end is this process's: it closes with it, however it ends.
             stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
             stdout=output,

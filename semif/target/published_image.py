@@ -10,16 +10,21 @@ from semif.images.regional_images import regional_image
 _NOT_THERE = {"RepositoryNotFoundException", "ImageNotFoundException"}
 
 
-def published_image_problem(aws: Aws, environment: Environment) -> str | None:
-    """A line where the registry of the region has no image with the pinned digest; None for other kinds.
+def published_image_problems(aws: Aws, environment: Environment) -> tuple[str, ...]:
+    """A line for each container that the registry of the region does not have under the pinned digest.
 
-    The digest was found in the public registry. That the regional ones have the same manifest, byte for byte,
-    is taken for granted nowhere in AWS's documents: an index that is added for lazy loading (SOCI), or a
-    build of their own, would have another. Raises ClientError where it may not be looked up, and SemifError
-    for a region without the container.
+    None for other kinds. The digest was found in the public registry. That the regional ones have the same
+    manifest, byte for byte, is taken for granted nowhere in AWS's documents: an index that is added for lazy
+    loading (SOCI), or a build of their own, would have another. Raises ClientError where it may not be looked
+    up, and SemifError for a region without the container.
     """
     if environment.serving_kind.runs_adapter:
-        return None
+        return ()
+    found = (_problem(aws, placed) for placed in environment.placements)
+    return tuple(problem for problem in found if problem is not None)
+
+
+def _problem(aws: Aws, environment: Environment) -> str | None:
     image = regional_image(environment.base_container, aws.region)
     wanted = f"{image} is not there"
     try:

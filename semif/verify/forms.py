@@ -9,6 +9,7 @@ from typing import Any
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.sagemaker.instances import instance_type
+from semif.sagemaker.placement import fallback_types
 from semif.sagemaker.transform_rules import type_problem
 from semif.sagemaker.update_strategies import ALARM_SECONDS
 from semif.verify.step import PREFIX, Tables
@@ -26,8 +27,8 @@ _OF_ENDPOINTS = (
     "volume_size_gb",
 )
 """Keys of [endpoint] that Batch Transform does not take."""
-_LEFT_OUT = ("async", "scaling", "deployment", "alarms")
-"""Tables that each form says anew."""
+_LEFT_OUT = ("async", "scaling", "deployment", "alarms", "registry")
+"""Tables that each form says anew, or does without: nobody approves what is thrown away."""
 
 
 def words(tables: Tables) -> Tables:
@@ -71,7 +72,8 @@ def jobs(tables: Tables) -> Tables:
     form = _bare(tables, mode="batch")
     endpoint = tables["endpoint"]
     types = endpoint.get("instance_pool") or [endpoint["instance_type"]]
-    chosen = next((name for name in types if type_problem(name) is None), types[0])
+    on_cpu = fallback_types(types)  # which run another image than the rest
+    chosen = next((name for name in types if type_problem(name) is None and name not in on_cpu), types[0])
     kept = {key: value for key, value in form["endpoint"].items() if key not in _OF_ENDPOINTS}
     form["endpoint"] = {**kept, "instance_type": chosen}
     form["model"] = {key: value for key, value in form["model"].items() if key != "format"}

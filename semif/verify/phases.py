@@ -8,7 +8,6 @@ from semif.verify.steps import background_steps, change_steps, decider_steps, en
 
 _GUIDE = "https://docs.aws.amazon.com/sagemaker/latest/dg/"
 _API = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/"
-_NO_UPDATES = "the AWS on this machine changes endpoints at once: no second fleet, no alarms, no way back"
 _NO_WATCHING = "the AWS on this machine publishes no metric and scales nothing"
 _PLACES_NOTHING = "the AWS on this machine places nothing"
 _IN_SERVICE = "the endpoint becomes InService, on the image and the model data of its Model"
@@ -40,6 +39,17 @@ _PREFIX = Step(
     not_for=setting_steps.no_prefix,
 )
 
+_FALLBACK = Step(
+    "Model of the CPU types",
+    "a type of a pool may have a Model in place of the variant's (ModelNameOverride)",
+    f"{_API}API_InstancePool.html",
+    setting_steps.fallback,
+    rows=("a pool of GPU types that ends in CPU types",),
+    minutes=0.5,
+    not_local=_PLACES_NOTHING,
+    not_for=setting_steps.no_fallback,
+)
+
 WORDS = Phase(
     forms.words,
     (
@@ -47,6 +57,7 @@ WORDS = Phase(
         _ASK_WORDS,
         _LOGS,
         _PREFIX,
+        _FALLBACK,
         Step(
             "a model from Hugging Face",
             "without network isolation a container may reach the internet",
@@ -148,6 +159,7 @@ REALTIME = Phase(
             not_local=_PLACES_NOTHING,
             not_for=setting_steps.no_pool,
         ),
+        _FALLBACK,
         Step(
             "GPU",
             "the driver of the inference AMI fits the CUDA of the container",
@@ -187,7 +199,6 @@ REALTIME = Phase(
             rows=("requests while new instances take over", "updates, rollback, placement"),
             minutes=30,
             instances=2,
-            not_local=_NO_UPDATES,
         ),
         Step(
             "rollback",
@@ -198,7 +209,6 @@ REALTIME = Phase(
             rows=("a deployment followed", "updates, rollback, placement"),
             minutes=35,
             instances=2,
-            not_local=_NO_UPDATES,
         ),
         Step(
             "figures",
@@ -298,7 +308,11 @@ ELSEWHERE = {
     "a model that llama.cpp does not survive": "would need a broken model among the presets",
     "an update without quota": "needs an account without quota; `semif verify` stops where there is none",
     "a tag resolved to one platform": "`semif image pin` asks the real registry, and deploys nothing",
+    "our stacks on MiniStack": "is about an emulator, which `python -m bench.second_emulator` asks",
     "AWS's sample": "is about its files, which need no AWS",
+    "builds in a VPC": "`deploy` builds as the file says; what a wall lets out is for its owner to see",
+    "SageMaker's Model Registry": "keeps what it is given, and the approval is a person's",
+    "SageMaker's SDK": "is a client's library: `ask` asks the same operation",
     "the constructs in another app": "is for that app to deploy",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
     **dict.fromkeys(("model pin", "model pin-checkpoint"), "Hugging Face"),
+    "model register": "AWS; test_model_registry.py registers with moto",
     "model adopt": "another project's archive; test_adopt.py makes one",
 }
 """Why the others do not run here; test_documentation.py parses them."""

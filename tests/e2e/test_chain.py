@@ -4,9 +4,6 @@ It runs in a copy of the project, so that a developer's own `.semif` is neither 
 """
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +16,7 @@ from semif.lock.lock_file import BuiltImage, UnbuiltImage, read_lock
 from semif.models.presets import load_preset
 from semif.target import local_server
 from semif_adapter.contract.probabilities import softmax
-from tests.support.checkout import copy_project, processes_of, semif, wait_until_nothing_runs
-from tests.support.machine.waiting import eventually
+from tests.support.checkout import copy_project, semif, wait_until_nothing_runs
 from tests.support.runs.calibrations import TEMPERATURE, calibration, write_calibration
 
 STACKS = ["Semif-demo-Endpoint", "Semif-demo-Artifacts"]
@@ -120,12 +116,17 @@ def test_the_containers_refusal_comes_through_sagemaker_as_one_line(project: Pat
     assert refused.stderr.count("\n") == 1
 
 
-def test_a_prompt_that_is_too_long_is_refused_with_the_counts(project: Path) -> None:
+def refusal_of_a_long_prompt(project: Path) -> str:
+    """Without the signs between thousands."""
     decision = {"id": "a", "state": "word " * 5000, "question": "q", "options": [{"id": "x"}, {"id": "y"}]}
     refused = semif(project, "decide", "demo", "-", "--local", text=json.dumps(decision))
     assert refused.returncode == 1
     assert "400 prompt_too_long" in refused.stderr
-    assert "2048" in refused.stderr.replace(",", "")
+    return refused.stderr.replace(",", "")
+
+
+def test_a_prompt_that_is_too_long_is_refused_with_the_counts(project: Path) -> None:
+    assert "2048" in refusal_of_a_long_prompt(project)
 
 
 def test_a_second_build_changes_nothing(project: Path) -> None:
@@ -184,6 +185,20 @@ def test_diff_shows_what_a_deployment_would_change_and_else_nothing(project: Pat
     assert "AWS::SageMaker::Model" in changed.stdout
 
 
+def test_a_changed_environment_is_deployed_onto_the_same_endpoint(project: Path) -> None:
+    environment = project / "environments" / "demo.toml"
+    text = environment.read_text()
+    changed = text.replace("ml.c6i.large", "ml.c6i.xlarge")
+    environment.write_text(changed.replace("context_tokens = 2048", "context_tokens = 1024") + "\n[alarms]\n")
+    deployed = semif(project, "deploy", "demo", "--local", "--json")
+    assert deployed.returncode == 0, deployed.stderr
+    assert "endpoint: Updating, 0 of 1 instances, Creating (" in deployed.stderr
+    told = json.loads(semif(project, "status", "demo", "--local", "--json").stdout)
+    assert (told["problems"], told["endpoint"]["instance_types"]) == ([], ["ml.c6i.xlarge"])
+    assert told["stacks"]["Semif-demo-Endpoint"] == "UPDATE_COMPLETE"
+    assert "1024" in refusal_of_a_long_prompt(project)
+
+
 def test_a_demo_does_not_take_away_what_is_deployed(project: Path) -> None:
     refused = semif(project, "demo")
     assert refused.returncode == 1
@@ -206,42 +221,3 @@ def test_destroy_leaves_nothing(project: Path) -> None:
     assert (
         gone.stderr == "semif: nothing of demo is deployed on this machine; run `semif deploy demo --local`\n"
     )
-
-
-def test_a_demo_whose_build_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:
-    project = copy_project(tmp_path)
-    buildspec = project / "buildspec.model.yml"
-    first_command = "        python3 -m venv .venv\n"
-    assert first_command in buildspec.read_text()
-    broken = buildspec.read_text().replace(first_command, "        echo the disk is full\n        exit 7\n")
-    buildspec.write_text(broken)
-    image = project / "buildspec.yml"  # the builds run side by side: neither shall keep the other waiting
-    image.write_text(image.read_text().replace("        set -eu\n", "        exit 7\n", 1))
-    failed = semif(project, "demo")
-    assert failed.returncode == 1
-    assert "demo: ok" not in failed.stdout
-    assert "the model build ended FAILED in phase INSTALL" in failed.stderr
-    assert "  the disk is full\n" in failed.stderr
-    assert "Traceback" not in failed.stderr
-    assert local_server.find_server(project) is None
-    assert not local_server.lock_path(project, "demo").exists()
-    assert processes_of(project) == []
-
-
-def test_a_demo_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
-    project = copy_project(tmp_path)
-    with subprocess.Popen(
-        [sys.executable, "-m", "semif", "demo"], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    ) as demo:
-
-        def server() -> object:
-            assert demo.poll() is None
-            return local_server.find_server(project)
-
-        eventually(server)
-        demo.terminate()
-        output, _ = demo.communicate(timeout=60)
-    assert demo.returncode == 128 + signal.SIGTERM
-    assert b"demo: ok" not in output
-    assert local_server.find_server(project) is None
-    wait_until_nothing_runs(project)

@@ -1,6 +1,7 @@
 """A model with a decision head through the real command line: packed, hosted, and asked on every wire.
 
 The weights are random and tiny, so that the environment is of this test alone: no file of them is shipped.
+No image is built: test_chain.py looks at that.
 """
 
 import json
@@ -11,6 +12,7 @@ import pytest
 
 from semif.target import local_server
 from tests.support.checkout import copy_project, semif
+from tests.support.machine.container_engine import path_without_container_engine
 from tests.support.models.small_models import pin_of
 
 SYSTEM_ONE = {
@@ -41,7 +43,8 @@ OPENAI = {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, kev_gguf: Path) -> Iterator[Path]:
     """A copy of the project with the preset `tiny-kev` and an environment of it."""
-    project = copy_project(tmp_path_factory.mktemp("kev-chain"))
+    folder = tmp_path_factory.mktemp("kev-chain")
+    project = copy_project(folder)
     pin = pin_of(kev_gguf)
     (project / "models" / "tiny-kev.toml").write_text(
         f"""
@@ -60,10 +63,12 @@ head = "kev"
     )
     demo = (project / "environments" / "demo.toml").read_text()
     (project / "environments" / "demo-kev.toml").write_text(demo.replace('"embedded"', '"tiny-kev"'))
-    try:
-        yield project
-    finally:
-        local_server.stop_server(project)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", path_without_container_engine(folder))
+        try:
+            yield project
+        finally:
+            local_server.stop_server(project)
 
 
 def test_it_is_deployed_and_asked_on_every_wire(project: Path) -> None:

@@ -1,4 +1,7 @@
-"""`semif verify demo --local` through the real command line: what it shows here, its report, nothing left."""
+"""`semif verify demo --local` through the real command line: what it shows here, its report, nothing left.
+
+The demo's model has two of its layers here, and no image is built: test_chain.py looks at both.
+"""
 
 import json
 import signal
@@ -6,18 +9,28 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from semif.target import local_server
 from semif.verify.phases import PHASES
-from tests.support.checkout import copy_project, processes_of, semif, wait_until_nothing_runs
+from tests.support.checkout import copy_project, pin_model, processes_of, semif, wait_until_nothing_runs
+from tests.support.machine.container_engine import path_without_container_engine
 from tests.support.machine.waiting import eventually
+
+
+@pytest.fixture
+def project(tmp_path: Path, short_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    project = copy_project(tmp_path)
+    pin_model(project, "embedded", short_gguf)
+    monkeypatch.setenv("PATH", path_without_container_engine(tmp_path))
+    return project
 
 
 def left_in(project: Path) -> list[str]:
     return [path.name for path in (project / "environments").iterdir() if path.name.startswith("verify-")]
 
 
-def test_the_demo_is_verified_as_far_as_this_machine_is_faithful(tmp_path: Path) -> None:
-    project = copy_project(tmp_path)
+def test_the_demo_is_verified_as_far_as_this_machine_is_faithful(project: Path) -> None:
     asked = semif(project, "verify", "demo", "--local", text="n\n")
     assert asked.returncode == 1
     assert "costs nothing" in asked.stderr
@@ -32,14 +45,13 @@ def test_the_demo_is_verified_as_far_as_this_machine_is_faithful(tmp_path: Path)
         passed = "seen" if step.faithful_locally else "not shown here"
         assert entry["status"] in {passed, "does not apply"}, entry
     page = data.with_suffix(".md").read_text()
-    assert "| update | not shown here | not shown here: the AWS on this machine" in page
+    assert "| figures | not shown here | not shown here: the AWS on this machine" in page
     assert local_server.find_server(project) is None
     assert (left_in(project), list((project / ".semif" / "local").glob("*.lock.json"))) == ([], [])
     wait_until_nothing_runs(project)
 
 
-def test_a_verification_that_is_stopped_takes_everything_away(tmp_path: Path) -> None:
-    project = copy_project(tmp_path)
+def test_a_verification_that_is_stopped_takes_everything_away(project: Path) -> None:
     command = [sys.executable, "-m", "semif", "verify", "demo", "--local", "--yes"]
     with subprocess.Popen(
         command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True

@@ -28,7 +28,10 @@ def example_lock(environment: Environment) -> Lock:
         kind=environment.kind,
         account=account,
         region=region,
-        image=_image(environment, account, region),
+        **{
+            key: _image(placed, key, account, region)
+            for key, placed in zip(("image", "fallback_image"), environment.placements, strict=False)
+        },
         model=_model(environment),
         example=True,
     )
@@ -48,13 +51,13 @@ def _model(environment: Environment) -> ArchivedModel | UnpackedModel | HubModel
     )
 
 
-def _image(environment: Environment, account: str, region: str) -> BuiltImage | PublishedImage:
+def _image(environment: Environment, key: str, account: str, region: str) -> BuiltImage | PublishedImage:
     base = base_image(environment.base_container)
     if not environment.serving_kind.runs_adapter:
         return PublishedImage(uri=regional_image(environment.base_container, region), base=base)
     repository = f"{registry_of(account, region)}/semif-{environment.name}-example"
     return BuiltImage(
-        uri=ImageRef(repository, f"sha256:{_hash('image')}"), source_sha256=_hash("source"), base=base
+        uri=ImageRef(repository, f"sha256:{_hash(key)}"), source_sha256=_hash("source"), base=base
     )
 
 

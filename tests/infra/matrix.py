@@ -9,14 +9,16 @@ from typing import Any
 CUDA_POOL = """instance_pool = ["ml.g6.xlarge", "ml.g5.xlarge"]
 provision_timeout_seconds = 600
 inference_ami_version = "al2023-ami-sagemaker-inference-gpu-4-1\""""
+FALLBACK_POOL = CUDA_POOL.replace("ml.g5.xlarge", "ml.c6i.4xlarge")
 
 PATHS = {
     "cpu": ("decision", 'instance_type = "ml.c6i.xlarge"\nvolume_size_gb = 40'),
     "pool": ("decision", 'instance_pool = ["ml.c6i.xlarge", "ml.c5.xlarge", "ml.m5d.xlarge"]'),
     "cuda": ("decision", f"{CUDA_POOL}\nvolume_size_gb = 40"),
+    "fallback": ("decision", FALLBACK_POOL),
     "graviton": ("decision", 'instance_pool = ["ml.c7g.xlarge", "ml.c6gd.xlarge"]'),
     "text": ("text", 'instance_type = "ml.c6i.4xlarge"'),
-    "text-cuda": ("text", CUDA_POOL),
+    "text-fallback": ("text", FALLBACK_POOL),
 }
 """Kind and place of each serving path."""
 
@@ -37,6 +39,14 @@ subnet_ids = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
 ENCRYPTION = f'''[encryption]
 kms_key_arn = "{KEY_ARN}"
 '''
+MIRROR = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/mirror/llama-cpp"
+WALL = """[builds]
+vpc_id = "vpc-0123456789abcdef0"
+subnet_ids = ["subnet-0123456789abcdef2"]
+security_group_ids = ["sg-0123456789abcdef1"]
+python_index = "https://pypi.example.com/simple"
+model_hub = "https://hub.example.com"
+"""
 TOPIC_ARN = "arn:aws:sns:eu-central-1:111122223333:somebody"
 OPERATION = {
     "still": "",
@@ -95,6 +105,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "bounded": (row // 3 + row) % 3 == 0,
             "uncompressed": (row // 6 + row % 3) % 2 == 0,
             "operation": list(OPERATION)[(row // 3 + 2 * row + row // 9) % 3],
+            "walled": row % 5 % 2 == 0,
             "mode": "realtime",
         }
         found[f"{path}-{network}"] = case
@@ -107,6 +118,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "bounded": row == 1,
             "uncompressed": row == 2,
             "operation": list(QUEUES)[row % 2],
+            "walled": row > 1,
             "mode": "async",
         }
     return found
@@ -126,6 +138,8 @@ def environment_file(case: dict[str, Any]) -> str:
         (OPERATION if case["mode"] == "realtime" else QUEUES)[case["operation"]],
         NETWORKS[case["network"]],
         ENCRYPTION if case["encrypted"] else "",
+        WALL if case["walled"] else "",
+        f'base_repository = "{MIRROR}"\n' if case["walled"] and kind == "decision" else "",
     ]
     return "".join(parts)
 

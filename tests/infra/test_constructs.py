@@ -176,6 +176,40 @@ def test_a_model_says_all_problems_of_its_arguments(stack: Stack) -> None:
     assert network.startswith("security_groups alone place no network interface")
 
 
+@pytest.mark.parametrize(
+    ("pool", "fallback", "problem"),
+    [
+        (["ml.g6.xlarge", "ml.c6i.large"], False, "ml.c6i.large at the end of the pool has no GPU"),
+        (["ml.g6.xlarge", "ml.g5.xlarge"], True, "a Model for CPU types goes with a pool of GPU types"),
+        (["ml.g6.xlarge", "ml.c6i.large"], True, "fallback_model has a role of its own; give it role=model"),
+    ],
+)
+def test_the_cpus_that_end_a_pool_need_a_model_of_their_own(
+    stack: Stack, pool: list[str], fallback: bool, problem: str
+) -> None:
+    model = model_of(stack)
+    other = ServedModel(
+        stack,
+        "Other",
+        environment={},
+        image=IMAGE,
+        model_bucket=s3.Bucket.from_bucket_name(stack, "Bucket", "bucket"),
+        model_key="models/x/model.tar.gz",
+        role=None if "role" in problem else model.role,
+    )
+    with pytest.raises(ProblemsError, match=problem):
+        ModelEndpoint(
+            stack,
+            "Endpoint",
+            container_startup_health_check_timeout_seconds=600,
+            fallback_model=other if fallback else None,
+            inference_ami_version="al2023-ami-sagemaker-inference-gpu-4-1",
+            instance_pool=pool,
+            model=model,
+            model_data_download_timeout_seconds=600,
+        )
+
+
 def test_any_action_of_the_cdk_can_be_told(stack: Stack) -> None:
     incident = cloudwatch_actions.SsmAction(cloudwatch_actions.OpsItemSeverity.HIGH)
     topic = AlarmTopic(stack, "Topic", endpoint_name="semif-test").topic

@@ -7,7 +7,7 @@ import pytest
 from aws_cdk.assertions import Template
 
 from semif.images.base_images import base_image
-from tests.infra.matrix import BOUNDARY, KEY_ARN, cases
+from tests.infra.matrix import BOUNDARY, KEY_ARN, MIRROR, cases
 
 Templates = dict[str, Any]
 CASES = cases()
@@ -18,8 +18,14 @@ def of_type(template: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [item.get("Properties", {}) for item in template["Resources"].values() if item["Type"] == kind]
 
 
+def models_of(endpoint: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The Models by their logical ids."""
+    resources = endpoint["Resources"].items()
+    return {name: item["Properties"] for name, item in resources if item["Type"] == "AWS::SageMaker::Model"}
+
+
 def test_any_two_settings_meet() -> None:
-    settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed", "operation")
+    settings = ("path", "network", "encrypted", "retained", "bounded", "uncompressed", "operation", "walled")
     realtime = [case for case in CASES.values() if case["mode"] == "realtime"]
     for one, other in combinations(settings, 2):
         wanted = product({case[one] for case in realtime}, {case[other] for case in realtime})
@@ -35,8 +41,8 @@ def test_the_image_fits_the_instances(matrix: dict[str, Templates], name: str) -
         for project in of_type(artifacts, "AWS::CodeBuild::Project")
     }
     (variant,) = of_type(endpoint, "AWS::SageMaker::EndpointConfig")[0]["ProductionVariants"]
-    assert ("InferenceAmiVersion" in variant) == ("cuda" in path)
-    (model,) = of_type(endpoint, "AWS::SageMaker::Model")
+    assert ("InferenceAmiVersion" in variant) == (path.endswith(("cuda", "fallback")))
+    model = models_of(endpoint)[variant["ModelName"]["Fn::GetAtt"][0]]
     if path.startswith("text"):
         assert set(machines) == {"buildspec.model.yml"}
         assert not of_type(artifacts, "AWS::ECR::Repository")
@@ -45,11 +51,44 @@ def test_the_image_fits_the_instances(matrix: dict[str, Templates], name: str) -
     image = machines["buildspec.yml"]
     assert image["Type"] == ("ARM_CONTAINER" if path == "graviton" else "LINUX_CONTAINER")
     variables = {variable["Name"]: variable["Value"] for variable in image["EnvironmentVariables"]}
-    repository = variables["BASE_IMAGE"].partition("@")[0]
-    assert repository.endswith("-arm64") == (path == "graviton")
-    assert (variables["BASE_IMAGE"] == str(base_image("cuda"))) == (path == "cuda")
+    repository, _, digest = variables["BASE_IMAGE"].partition("@")
+    if CASES[name]["walled"]:
+        assert repository == MIRROR
+    else:
+        assert repository.endswith("-arm64") == (path == "graviton")
+    assert (digest == base_image("cuda").digest) == (path in {"cuda", "fallback"})
     layers = model["PrimaryContainer"]["Environment"].get("SEMIF_GPU_LAYERS")
-    assert layers == ("-1" if path == "cuda" else None)
+    assert layers == ("-1" if path in {"cuda", "fallback"} else None)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "fallback" in name])
+def test_a_pool_of_gpus_ends_in_cpus_with_a_model_of_their_own(
+    matrix: dict[str, Templates], name: str
+) -> None:
+    endpoint = matrix[name]["Endpoint"]
+    (config,) = of_type(endpoint, "AWS::SageMaker::EndpointConfig")
+    (variant,) = config["ProductionVariants"]
+    first, last = variant["InstancePools"]
+    assert (first["InstanceType"], last["InstanceType"]) == ("ml.g6.xlarge", "ml.c6i.4xlarge")
+    assert "ModelNameOverride" not in first
+    models = models_of(endpoint)
+    on_gpu = models.pop(variant["ModelName"]["Fn::GetAtt"][0])
+    on_cpu = models.pop(last["ModelNameOverride"]["Fn::GetAtt"][0])
+    assert not models
+    assert on_gpu["ExecutionRoleArn"] == on_cpu["ExecutionRoleArn"]
+    differs = {
+        key
+        for key, value in on_gpu["PrimaryContainer"]["Environment"].items()
+        if on_cpu["PrimaryContainer"]["Environment"].get(key) != value
+    }
+    if name.startswith("text"):
+        assert on_cpu["PrimaryContainer"]["Image"].endswith(base_image("cpu").digest)
+        assert on_gpu["PrimaryContainer"]["Image"].endswith(base_image("cuda").digest)
+        assert differs == {"SM_LLAMA_CPP_N_GPU_LAYERS"}
+    else:
+        assert on_cpu["PrimaryContainer"]["Image"] != on_gpu["PrimaryContainer"]["Image"]
+        assert differs == {"SEMIF_GPU_LAYERS"}
+    assert "KmsKeyId" not in config  # g6 has disks of its own
 
 
 @every_case
@@ -57,14 +96,15 @@ def test_the_container_is_isolated_and_placed_where_the_file_says(
     matrix: dict[str, Templates], name: str
 ) -> None:
     endpoint = matrix[name]["Endpoint"]
-    (model,) = of_type(endpoint, "AWS::SageMaker::Model")
-    assert model["EnableNetworkIsolation"] is True
+    models = of_type(endpoint, "AWS::SageMaker::Model")
+    assert {model["EnableNetworkIsolation"] for model in models} == {True}
     groups = of_type(endpoint, "AWS::EC2::SecurityGroup")
     if CASES[name]["network"] == "none":
-        assert "VpcConfig" not in model
+        assert not [model for model in models if "VpcConfig" in model]
         assert not groups
         return
-    place = model["VpcConfig"]
+    place = models[0]["VpcConfig"]
+    assert all(model["VpcConfig"] == place for model in models)
     assert place["Subnets"] == ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
     if CASES[name]["network"] == "groups":
         assert place["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
@@ -82,9 +122,63 @@ def test_the_container_is_isolated_and_placed_where_the_file_says(
 
 
 @every_case
+def test_builds_run_and_fetch_where_the_file_says(matrix: dict[str, Templates], name: str) -> None:
+    walled, found = CASES[name]["walled"], {}
+    for properties in of_type(matrix[name]["Artifacts"], "AWS::CodeBuild::Project"):
+        place = {
+            "SecurityGroupIds": ["sg-0123456789abcdef1"],
+            "Subnets": ["subnet-0123456789abcdef2"],
+            "VpcId": "vpc-0123456789abcdef0",
+        }
+        assert properties.get("VpcConfig") == (place if walled else None)
+        variables = properties["Environment"]["EnvironmentVariables"]
+        found[properties["Source"]["BuildSpec"]] = {
+            variable["Name"]: variable["Value"]
+            for variable in variables
+            if variable["Name"] in {"PIP_INDEX_URL", "HF_ENDPOINT"}
+        }
+    index = {"PIP_INDEX_URL": "https://pypi.example.com/simple"} if walled else {}
+    hub = {"HF_ENDPOINT": "https://hub.example.com"} if walled else {}
+    assert found.pop("buildspec.model.yml") == index | hub
+    assert found in ({}, {"buildspec.yml": index})
+
+
+@every_case
+def test_a_build_may_make_interfaces_in_its_subnets_for_codebuild_alone(
+    matrix: dict[str, Templates], name: str
+) -> None:
+    artifacts = matrix[name]["Artifacts"]
+    ids = {item_id for item_id, item in artifacts["Resources"].items() if item["Type"] == "AWS::IAM::Policy"}
+    policies = {item_id: artifacts["Resources"][item_id]["Properties"] for item_id in ids}
+    networks = {
+        item_id: policy["PolicyDocument"]["Statement"]
+        for item_id, policy in policies.items()
+        if "ec2:" in str(policy["PolicyDocument"])
+    }
+    projects = [item for item in artifacts["Resources"].values() if item["Type"] == "AWS::CodeBuild::Project"]
+    assert len(networks) == (len(projects) if CASES[name]["walled"] else 0)
+    for statements in networks.values():
+        by_action = {str(one["Action"]): one for one in statements}
+        made_in = str(by_action["ec2:CreateNetworkInterface"]["Resource"])
+        assert "subnet/subnet-0123456789abcdef2" in made_in
+        assert "security-group/sg-0123456789abcdef1" in made_in
+        assert "subnet/*" not in made_in
+        handed_on = by_action["ec2:CreateNetworkInterfacePermission"]["Condition"]
+        assert handed_on["StringEquals"] == {"ec2:AuthorizedService": "codebuild.amazonaws.com"}
+        assert "subnet/subnet-0123456789abcdef2" in str(handed_on["ArnEquals"]["ec2:Subnet"])
+    for project in projects:
+        assert bool(set(project["DependsOn"]) & set(networks)) == CASES[name]["walled"]
+
+
+@every_case
 def test_the_models_data_is_an_archive_or_a_prefix(matrix: dict[str, Templates], name: str) -> None:
-    (model,) = of_type(matrix[name]["Endpoint"], "AWS::SageMaker::Model")
-    container = model["PrimaryContainer"]
+    container, *others = [
+        model["PrimaryContainer"] for model in of_type(matrix[name]["Endpoint"], "AWS::SageMaker::Model")
+    ]
+    for other in others:  # one archive, whatever it runs on
+        assert {key: value for key, value in other.items() if key.startswith("ModelData")} == {
+            key: value for key, value in container.items() if key.startswith("ModelData")
+        }
     if not CASES[name]["uncompressed"]:
         assert container["ModelDataUrl"].endswith("/model.tar.gz")
         assert "ModelDataSource" not in container

@@ -14,8 +14,9 @@ from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
 from semif.deployment.endpoint_watch import EndpointLook, EndpointWatch
+from semif.target.endpoint_state import find_endpoint
 from tests.support.machine.waiting import eventually
-from tests.support.servers.local_aws import MODEL_BUCKET, LocalAws
+from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
 from tests.support.servers.local_endpoints import create, settled
 
 
@@ -85,6 +86,31 @@ def test_describe_shows_pools_by_priority_and_the_image(local_aws: LocalAws, end
     assert local_aws.sagemaker.describe_model(ModelName=endpoint)["EnableNetworkIsolation"] is True
     listed = local_aws.sagemaker.list_endpoints()["Endpoints"]
     assert endpoint in {one["EndpointName"] for one in listed}
+
+
+def test_a_pool_of_gpus_falls_to_its_cpus_and_to_their_model(local_aws: LocalAws, container: Path) -> None:
+    image = f"{local_aws.account}.dkr.ecr.{local_aws.region}.amazonaws.com/adapter@sha256:{'c' * 64}"
+    local_aws.sagemaker.create_model(
+        ModelName="for-cpus",
+        ExecutionRoleArn=f"arn:aws:iam::{local_aws.account}:role/hosting",
+        PrimaryContainer={
+            "Image": image,
+            "ModelDataUrl": f"s3://{MODEL_BUCKET}/{MODEL_ARCHIVE}",
+            "Environment": {"PYTHONPATH": str(container)},
+        },
+    )
+    cpu = {"InstanceType": "ml.c6i.xlarge", "Priority": 2, "ModelNameOverride": "for-cpus"}
+    gpu = {"InstanceType": "ml.g6.xlarge", "Priority": 1}
+    create(local_aws, container, "falls", pools=(cpu, gpu))
+    assert settled(local_aws, "falls") == ("InService", "")
+    (variant,) = local_aws.sagemaker.describe_endpoint(EndpointName="falls")["ProductionVariants"]
+    assert [pool["CurrentInstanceCount"] for pool in variant["InstancePools"]] == [0, 1]
+    assert variant["DeployedImages"][0]["SpecifiedImage"] == image
+    assert invoke(local_aws, "falls", 200, {"result": 1}) == {"result": 1}
+    state = find_endpoint(Aws(region=local_aws.region, endpoint_url=local_aws.endpoint_url), "falls")
+    assert state is not None
+    assert state.instance_types == ("ml.g6.xlarge", "ml.c6i.xlarge")
+    assert state.fallback_image == image != state.image
 
 
 @pytest.mark.parametrize(("status", "side"), [(400, "client"), (503, "server")])
@@ -238,6 +264,70 @@ def test_an_update_serves_on_where_the_new_config_fails(local_aws: LocalAws, con
     described = local_aws.sagemaker.describe_endpoint(EndpointName="before")
     assert described["EndpointConfigName"] == "before"
     assert invoke(local_aws, "before", 200, {"still": 1}) == {"still": 1}
+
+
+def test_an_alarm_that_goes_off_while_the_new_fleet_is_watched_brings_the_old_one_back(
+    local_aws: LocalAws, container: Path
+) -> None:
+    create(local_aws, container, "alarmed")
+    create(local_aws, container, "worse")
+    assert (settled(local_aws, "alarmed"), settled(local_aws, "worse")) == (("InService", ""),) * 2
+    local_aws.cloudwatch.put_metric_alarm(
+        AlarmName="alarmed-errors", ComparisonOperator="GreaterThanThreshold", EvaluationPeriods=1,
+        MetricName="Errors", Namespace="N", Period=60, Statistic="Sum", Threshold=1,
+    )  # fmt: skip
+    local_aws.sagemaker.update_endpoint(
+        EndpointName="alarmed",
+        EndpointConfigName="worse",
+        DeploymentConfig={"AutoRollbackConfiguration": {"Alarms": [{"AlarmName": "alarmed-errors"}]}},
+    )
+
+    def pending() -> dict[str, Any]:
+        described = local_aws.sagemaker.describe_endpoint(EndpointName="alarmed")
+        assert described["EndpointStatus"] == "Updating"
+        (variant,) = described["PendingDeploymentSummary"]["ProductionVariants"]
+        return dict(variant)
+
+    baking = eventually(pending, lambda variant: variant["VariantStatus"] == [{"Status": "Baking"}])
+    assert (baking["CurrentInstanceCount"], baking["DesiredInstanceCount"]) == (1, 1)
+    local_aws.cloudwatch.set_alarm_state(AlarmName="alarmed-errors", StateValue="ALARM", StateReason="a test")
+    status, reason = settled(local_aws, "alarmed")
+    assert (status, reason.startswith("the alarm alarmed-errors went off")) == ("InService", True)
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="alarmed")
+    assert described["EndpointConfigName"] == "alarmed"
+    assert "PendingDeploymentSummary" not in described
+    assert invoke(local_aws, "alarmed", 200, {"still": 1}) == {"still": 1}
+
+
+def test_a_number_of_instances_is_told_as_it_was_asked_for_and_kept_by_an_update(
+    local_aws: LocalAws, container: Path
+) -> None:
+    create(local_aws, container, "scaled")
+    create(local_aws, container, "same-again")
+    assert (settled(local_aws, "scaled"), settled(local_aws, "same-again")) == (("InService", ""),) * 2
+
+    def scale(count: int, variant: str = "primary") -> None:
+        wanted: Any = {"VariantName": variant, "DesiredInstanceCount": count}
+        local_aws.sagemaker.update_endpoint_weights_and_capacities(
+            EndpointName="scaled", DesiredWeightsAndCapacities=[wanted]
+        )
+
+    def count() -> int:
+        described = local_aws.sagemaker.describe_endpoint(EndpointName="scaled")
+        return described["ProductionVariants"][0]["CurrentInstanceCount"]
+
+    scale(3)
+    assert count() == 3
+    for retain, expected in ((True, 3), (False, 1)):
+        local_aws.sagemaker.update_endpoint(
+            EndpointName="scaled", EndpointConfigName="same-again", RetainAllVariantProperties=retain
+        )
+        assert settled(local_aws, "scaled") == ("InService", "")
+        assert count() == expected
+    with pytest.raises(ClientError, match="has an instance at least"):
+        scale(0)
+    with pytest.raises(ClientError, match="Could not find variant 'other'"):
+        scale(2, "other")
 
 
 @pytest.mark.parametrize(

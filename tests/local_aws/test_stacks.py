@@ -1,5 +1,6 @@
 """CloudFormation of the local AWS: what a stack says is there, is there; what it cannot do fails by name."""
 
+import ast
 import copy
 import json
 import re
@@ -11,7 +12,7 @@ import pytest
 from aws_cdk import App, CfnResource, Stack
 from botocore.exceptions import ClientError
 
-from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
+from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws, put_archive
 from tests.support.servers.local_stacks import deploy, destroy, reasons, resource, status_when_settled
 
 CDK_SECONDS = 120
@@ -208,6 +209,26 @@ def test_a_retained_resource_outlives_its_stack(local_aws: LocalAws) -> None:
     assert len(groups) == 1
 
 
+def updated(aws: LocalAws, name: str, template: Template) -> str:
+    """Update a stack; its status in the end."""
+    aws.cloudformation.update_stack(StackName=name, TemplateBody=json.dumps(template))
+    return status_when_settled(aws, name)
+
+
+def config_names(aws: LocalAws) -> set[str]:
+    return {one["EndpointConfigName"] for one in aws.sagemaker.list_endpoint_configs()["EndpointConfigs"]}
+
+
+def files_of_containers(aws: LocalAws, endpoint: str) -> list[list[str]]:
+    """The model files that each container of an endpoint has found, in the order of their starts."""
+    group = f"/aws/sagemaker/Endpoints/{endpoint}"
+    streams = aws.logs.describe_log_streams(logGroupName=group)["logStreams"]
+    names = [one["logStreamName"] for one in sorted(streams, key=lambda one: one["creationTime"])]
+    lines = [line for name in names for line in aws.log_lines(group, name)]
+    found = [line.partition("container: model files ")[2] for line in lines if "model files" in line]
+    return [list(ast.literal_eval(line)) for line in found]
+
+
 def test_an_endpoint_stack_is_complete_when_the_endpoint_is_in_service(
     local_aws: LocalAws, container: Path
 ) -> None:
@@ -218,25 +239,82 @@ def test_an_endpoint_stack_is_complete_when_the_endpoint_is_in_service(
     first_config = described["EndpointConfigName"]
 
     changed = copy.deepcopy(template)
-    changed["Resources"]["Model"]["Properties"]["PrimaryContainer"]["Environment"]["CHANGED"] = "yes"
-    local_aws.cloudformation.update_stack(StackName="endpoint", TemplateBody=json.dumps(changed))
-    local_aws.cloudformation.get_waiter("stack_update_complete").wait(
-        StackName="endpoint", WaiterConfig={"Delay": 1}
-    )
+    put_archive(local_aws, "other/model.tar.gz", "other.gguf")
+    data = f"s3://{MODEL_BUCKET}/other/model.tar.gz"
+    changed["Resources"]["Model"]["Properties"]["PrimaryContainer"]["ModelDataUrl"] = data
+    assert updated(local_aws, "endpoint", changed) == "UPDATE_COMPLETE"
     described = local_aws.sagemaker.describe_endpoint(EndpointName="stacked")
     assert described["EndpointStatus"] == "InService"
     second_config = described["EndpointConfigName"]
     assert second_config != first_config
-    configs = local_aws.sagemaker.list_endpoint_configs()["EndpointConfigs"]
-    names = {one["EndpointConfigName"] for one in configs}
-    assert second_config in names
-    assert first_config not in names
+    assert config_names(local_aws) >= {second_config}
+    assert first_config not in config_names(local_aws)
+    assert files_of_containers(local_aws, "stacked") == [["model.gguf"], ["other.gguf"]]
     with pytest.raises(ClientError, match="No updates are to be performed"):
         local_aws.cloudformation.update_stack(StackName="endpoint", TemplateBody=json.dumps(changed))
+
+    failing = copy.deepcopy(changed)
+    failing["Resources"]["Topic"] = resource("AWS::SNS::Topic", {"TopicName": "stays-not"})
+    failing["Resources"]["Model"]["Properties"]["PrimaryContainer"]["Environment"]["REFUSE"] = "bad weights"
+    assert updated(local_aws, "endpoint", failing) == "UPDATE_ROLLBACK_COMPLETE"
+    assert "cannot start: bad weights" in reasons(local_aws, "endpoint")["Endpoint"]
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="stacked")
+    assert (described["EndpointStatus"], described["EndpointConfigName"]) == ("InService", second_config)
+    assert [name for name in config_names(local_aws) if name.startswith("endpoint-")] == [second_config]
+    listed = local_aws.cloudformation.describe_stack_resources(StackName="endpoint")["StackResources"]
+    assert {one["LogicalResourceId"] for one in listed} == set(template["Resources"])
+    stored = local_aws.cloudformation.get_template(StackName="endpoint")["TemplateBody"]
+    assert stored == changed
+    assert updated(local_aws, "endpoint", template) == "UPDATE_COMPLETE"
 
     destroy(local_aws, "endpoint")
     with pytest.raises(ClientError, match="Could not find endpoint"):
         local_aws.sagemaker.describe_endpoint(EndpointName="stacked")
+
+
+def test_an_update_that_is_cancelled_goes_back(local_aws: LocalAws, container: Path, tmp_path: Path) -> None:
+    template = endpoint_template(container, "cancelled")
+    deploy(local_aws, "cancelled", template)
+    before = local_aws.sagemaker.describe_endpoint(EndpointName="cancelled")["EndpointConfigName"]
+    with pytest.raises(ClientError, match="current stack status: CREATE_COMPLETE"):
+        local_aws.cloudformation.cancel_update_stack(StackName="cancelled")
+    container_of = template["Resources"]["Model"]["Properties"]["PrimaryContainer"]
+    container_of["Environment"]["READY_WITH"] = str(tmp_path / "ready")
+    local_aws.cloudformation.update_stack(StackName="cancelled", TemplateBody=json.dumps(template))
+    local_aws.cloudformation.cancel_update_stack(StackName="cancelled")
+    (tmp_path / "ready").touch()
+    assert status_when_settled(local_aws, "cancelled") == "UPDATE_ROLLBACK_COMPLETE"
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="cancelled")
+    assert (described["EndpointStatus"], described["EndpointConfigName"]) == ("InService", before)
+    destroy(local_aws, "cancelled")
+
+
+def test_a_change_set_that_is_gone_and_a_parameter_that_keeps_its_value(local_aws: LocalAws) -> None:
+    """What the CDK does before and in every update: its templates have a parameter out of SSM."""
+    local_aws.ssm.put_parameter(Name="/toy/version", Value="31", Type="String")
+    template = {
+        "Parameters": {"Version": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/toy/version"}},
+        "Resources": {"Topic": resource("AWS::SNS::Topic", {"DisplayName": {"Ref": "Version"}})},
+    }
+    deploy(local_aws, "parametrised", template)
+    local_aws.cloudformation.delete_change_set(StackName="parametrised", ChangeSetName="gone")
+    with pytest.raises(ClientError, match=r"ChangeSet \[gone\] does not exist") as caught:
+        local_aws.cloudformation.describe_change_set(StackName="parametrised", ChangeSetName="gone")
+    assert caught.value.response["Error"]["Code"] == "ChangeSetNotFound"
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
+    template["Resources"]["Other"] = resource("AWS::SNS::Topic", {"DisplayName": {"Ref": "Version"}})
+    local_aws.cloudformation.create_change_set(
+        StackName="parametrised",
+        ChangeSetName="next",
+        ChangeSetType="UPDATE",
+        TemplateBody=json.dumps(template),
+        Parameters=[{"ParameterKey": "Version", "UsePreviousValue": True}],
+    )
+    local_aws.cloudformation.execute_change_set(StackName="parametrised", ChangeSetName="next")
+    assert status_when_settled(local_aws, "parametrised") == "UPDATE_COMPLETE"
+    listed = local_aws.cloudformation.describe_stack_resources(StackName="parametrised")["StackResources"]
+    assert {one["LogicalResourceId"] for one in listed} == {"Topic", "Other"}
+    destroy(local_aws, "parametrised")
 
 
 def test_a_failed_endpoint_fails_its_stack_with_the_containers_reason(

@@ -123,6 +123,13 @@ def test_what_watches_an_endpoint_is_there_and_goes_with_its_stack(local_aws: Lo
     (target,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
     assert target["MaxCapacity"] == 6
 
+    changed["Resources"]["Share"]["Properties"]["Threshold"] = 3
+    changed["Resources"]["Queue"]["Properties"]["ComparisonOperator"] = "Differs"
+    local_aws.cloudformation.update_stack(StackName="watching", TemplateBody=json.dumps(changed))
+    assert status_when_settled(local_aws, "watching") == "UPDATE_ROLLBACK_COMPLETE"
+    (share,) = cloudwatch.describe_alarms(AlarmNames=["watched-share"])["MetricAlarms"]
+    assert share["Threshold"] == 2
+
     destroy(local_aws, "watching")
     assert not cloudwatch.describe_alarms()["MetricAlarms"]
     assert not scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]

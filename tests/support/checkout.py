@@ -4,9 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import tomli_w
+
 from tests.support.machine.waiting import eventually
+from tests.support.models.small_models import pin_of
 
 REPOSITORY = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(
@@ -15,10 +19,26 @@ LEFT_OUT = shutil.ignore_patterns(
 
 
 def copy_project(folder: Path) -> Path:
+    """A project like the checkout, whose demo runs its engine on one thread.
+
+    Those of more threads spin for each other, which takes the time of whatever else runs.
+    """
     project = folder / "project"
     shutil.copytree(REPOSITORY, project, ignore=LEFT_OUT)
     (project / "node_modules").symlink_to(REPOSITORY / "node_modules")
+    demo = project / "environments" / "demo.toml"
+    text = demo.read_text()
+    assert "\n[adapter]\n" in text
+    demo.write_text(text.replace("\n[adapter]\n", "\n[adapter]\nthreads = 1\n"))
     return project
+
+
+def pin_model(project: Path, preset: str, gguf: Path) -> None:
+    """Let `preset` of `project` be of the file `gguf`; how it is asked stays."""
+    file = project / "models" / f"{preset}.toml"
+    tables = tomllib.loads(file.read_text())
+    tables["model"] = pin_of(gguf).model_dump(exclude_none=True)
+    file.write_text(tomli_w.dumps(tables))
 
 
 def semif(

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from semif_adapter.archive.manifest import Sha256
+from semif_adapter.archive.prompt_version import is_read_by
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.wire import AppliedCalibration, Layout, QuestionKind, Readout
 
@@ -83,7 +84,7 @@ class Calibration(_CalibrationModel):
         versions = [prompt.prompt_version for prompt in self.prompts]
         if len(set(versions)) != len(versions):
             raise ValueError(f"prompts must have distinct versions, got {versions}")
-        if other := [version for version in versions if self.readout not in version.split("-")]:
+        if other := [version for version in versions if not is_read_by(version, self.readout)]:
             raise ValueError(f"the readout is {self.readout}, {', '.join(other)} is of another")
         return self
 

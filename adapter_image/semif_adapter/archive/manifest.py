@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from semif_adapter.contract.wire import Readout
+from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
+from semif_adapter.contract.wire import Readout, TemplateName
 
 MANIFEST_FILE = "model-manifest.json"
 
@@ -26,8 +27,9 @@ class PromptSpec(BaseModel):
     readout: Readout
     """What is scored behind the prompt: the letters of the listed options, the options' own words, or what
     the model's decision head says of them."""
-    template: Literal["chat", "plain"] = "chat"
-    """The GGUF's own chat template, or ours for models that have none; a decision head has a third."""
+    template: TemplateName = "chat"
+    """The GGUF's own chat template, ours for models that have none, or SemIf's prompt in the GGUF's own; a
+    decision head brings another."""
     head: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,40}$")] | None = None
     """The GGUF's `decision.type`, where the readout is `head`."""
 
@@ -36,6 +38,10 @@ class PromptSpec(BaseModel):
         if (self.readout == "head") != (self.head is not None):
             raise ValueError(
                 f"readout = 'head' and head go together, got readout = {self.readout!r}, head = {self.head!r}"
+            )
+        if self.template == DIRECT_OPTIONS and self.readout != "letters":
+            raise ValueError(
+                f"template = {DIRECT_OPTIONS!r} lists options behind letters: readout = 'letters'"
             )
         return self
 

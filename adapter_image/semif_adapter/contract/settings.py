@@ -12,14 +12,21 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from semif_adapter.contract.errors import StartupError
-from semif_adapter.contract.wire import MAX_BODY_BYTES, MAX_DECISIONS, Layout, Readout, ReplyStyle
+from semif_adapter.contract.wire import (
+    MAX_BODY_BYTES,
+    MAX_DECISIONS,
+    Layout,
+    Readout,
+    ReplyStyle,
+    TemplateName,
+)
 
 PREFIX = "SEMIF_"
 TRANSFORM_VARIABLE = "SAGEMAKER_BATCH"
 """SageMaker sets it to true in the containers of transform jobs ("Custom Inference Code with Batch
 Transform" in its developer guide)."""
 MOST_QUEUED_TOKENS = 16_777_216
-SECRET = frozenset({"api_key"})
+SECRET = frozenset({"api_key", "api_key_next"})
 """Settings whose value no message may show."""
 _OWN_TOKENIZER = "has no counterpart, the GGUF's own tokenizer is used; remove it"
 ELSEWHERE = {
@@ -55,6 +62,7 @@ class Settings(BaseModel):
         Path("/opt/llama.cpp/bin"), description="folder of libllama.so and its backends"
     )
     readout: Readout | None = Field(None, description="readout to use instead of the manifest's")
+    template: TemplateName | None = Field(None, description="template to use instead of the manifest's")
     layout: Layout | None = Field(
         None, description="what a prompt begins with, for all requests; unset: by the form of the request"
     )
@@ -126,6 +134,9 @@ class Settings(BaseModel):
         None,
         description="key that callers of /v1/... and /invocations must send as a Bearer token; unset: none",
     )
+    api_key_next: SecretStr | None = Field(
+        None, description="a second key that is taken as well, while callers change from one to the other"
+    )
     model_aliases: bool = Field(
         True,
         description="whether the names of other decision models (jev-, kev-, laya-, strands-decider-...; "
@@ -140,12 +151,17 @@ class Settings(BaseModel):
         description="how sure a System One score is: by its levels' spread, or by the likeliest alone",
     )
 
-    @field_validator("api_key")
+    @field_validator("api_key", "api_key_next")
     @classmethod
     def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
         if key is not None and not re.fullmatch(r"[\x21-\x7e]{1,256}", key.get_secret_value()):
             raise ValueError("must be 1 to 256 characters of visible ASCII without spaces")
         return key
+
+    @property
+    def api_keys(self) -> tuple[SecretStr, ...]:
+        """One of which callers must send; none at all: they need none."""
+        return tuple(key for key in (self.api_key, self.api_key_next) if key is not None)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> "Settings":

@@ -30,6 +30,9 @@ State = (
 """What a decision is about; nothing cannot be judged."""
 Readout = Literal["letters", "text", "head"]
 Layout = Literal["schema-first", "state-first"]
+TemplateName = Literal["chat", "plain", "direct-options-v1"]
+"""What stands around the words asked: the model's own chat template, our plain one, or SemIf's published
+prompt in the model's chat template."""
 Mode = Literal["invariant", "batched"]
 ReplyStyle = Literal["semif", "sample"]
 """Whose names the reply to our own forms has: ours, or those of AWS's sample."""

@@ -1,13 +1,13 @@
 """How a loaded model is asked: what the settings, its manifest and this machine say together."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from semif_adapter.archive.decision_head import ENCODER_HEADS, DecisionHead, read_head
 from semif_adapter.archive.manifest import PromptSpec
+from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
-from semif_adapter.contract.wire import Mode, ModelInfo, Readout
+from semif_adapter.contract.wire import Mode, ModelInfo, Readout, TemplateName
 from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
@@ -17,6 +17,7 @@ from semif_adapter.llama.model import Model
 from semif_adapter.machine.cpu import usable_cpus
 from semif_adapter.machine.memory import MAX_STATE_BYTES, cache_bytes, check_memory, recurrent_bytes
 from semif_adapter.prompt.chat_template import Template, chat_template, plain_template
+from semif_adapter.prompt.direct_options import DIRECT_OPTIONS_SYSTEM
 from semif_adapter.prompt.writer import SYSTEM_TEXT
 from semif_adapter.readouts.written import QuestionWriter
 
@@ -28,7 +29,7 @@ class Setup:
     readout: Readout
     head: DecisionHead | None
     """What the model brings for decisions; its readout is then `head`."""
-    template: Literal["chat", "plain"]
+    template: TemplateName
     mode: Mode
     streams: int
     context_tokens: int
@@ -46,14 +47,11 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     head = read_head(model.metadata)
     # An encoder keeps nothing that others could share.
     mode: Mode = "invariant" if head and head.kind in ENCODER_HEADS else _mode(settings, model)
+    readout = _readout(settings.readout, spec, head)
     return Setup(
-        readout=_readout(settings.readout, spec, head),
+        readout=readout,
         head=head,
-        template=spec.template
-        if spec and model.chat_template
-        else "chat"
-        if model.chat_template
-        else "plain",
+        template=_template(settings.template or (spec.template if spec else "chat"), readout, model),
         mode=mode,
         streams=settings.streams,
         context_tokens=min(settings.context_tokens, model.trained_context),
@@ -73,6 +71,21 @@ def _readout(setting: Readout | None, spec: PromptSpec | None, head: DecisionHea
         allowed = "head" if head else "letters and text"
         raise StartupError(f"SEMIF_READOUT={setting}, and the model {told}; allowed: {allowed}")
     return setting or (spec.readout if spec else "head" if head else "letters")
+
+
+def _template(asked: TemplateName, readout: Readout, model: Model) -> TemplateName:
+    """The template; a model without one of its own gets ours. Raises StartupError where it cannot be used."""
+    if asked == DIRECT_OPTIONS and readout != "letters":
+        raise StartupError(
+            f"the prompt {DIRECT_OPTIONS} lists options behind letters, and the readout is {readout}; set "
+            "SEMIF_READOUT=letters, or SEMIF_TEMPLATE=chat"
+        )
+    if asked == DIRECT_OPTIONS and not model.chat_template:
+        raise StartupError(
+            f"the prompt {DIRECT_OPTIONS} stands in the model's own chat template, and the model has none; "
+            "set SEMIF_TEMPLATE=plain"
+        )
+    return asked if model.chat_template else "plain"
 
 
 def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode) -> int:
@@ -104,12 +117,16 @@ def prompt_templates(setup: Setup, model: Model) -> dict[Readout, Template]:
     """
     if setup.head is not None:
         return {}
-    source = model.chat_template if setup.template == "chat" else None
-    return {
+    source = None if setup.template == "plain" else model.chat_template
+    templates = {
         readout: chat_template(model, source, system) if source else plain_template(system)
         for readout, system in SYSTEM_TEXT.items()
         if readout in (setup.readout, "text")
     }
+    if source and setup.template == DIRECT_OPTIONS:
+        published = chat_template(model, source, DIRECT_OPTIONS_SYSTEM)
+        templates[setup.readout] = replace(published, name=DIRECT_OPTIONS)
+    return templates
 
 
 def open_decoder(setup: Setup, model: Model, writer: QuestionWriter) -> Decoder:

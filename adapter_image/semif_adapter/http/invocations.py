@@ -76,7 +76,7 @@ def invocations_operation(settings: Settings, intake: Intake) -> Operation:
             return form.parse(document, settings)
 
     async def invocations(request: Request) -> Response:
-        check_key(request, settings.api_key)
+        check_key(request, settings.api_keys)
         media_type = check_media_type(request, (JSON, JSON_LINES))
         return form_reply(*await intake.answer(request, read_line if media_type == JSON_LINES else read))
 

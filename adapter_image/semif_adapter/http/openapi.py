@@ -113,7 +113,7 @@ class Operation:
             str(status): {"description": REFUSED[status], "content": _json(self._refused_with(status))}
             for status in sorted({status for statuses in self.refusals.values() for status in statuses})
         }
-        if self.asks_for_key and settings.api_key:
+        if self.asks_for_key and settings.api_keys:
             entry["security"] = [{"bearer": []}]
         return entry
 

@@ -52,14 +52,14 @@ def v1_operations(settings: Settings, queue: RequestQueue, intake: Intake) -> li
 
     def answering(read: Callable[[bytes], Form]) -> Handler:
         async def answer(request: Request) -> Response:
-            check_key(request, settings.api_key)
+            check_key(request, settings.api_keys)
             check_media_type(request)
             return form_reply(*await intake.answer(request, read))
 
         return answer
 
     async def models(request: Request) -> Response:
-        check_key(request, settings.api_key)
+        check_key(request, settings.api_keys)
         queue.check_ready()
         return model_reply(model_list(queue.engine.info, since))
 

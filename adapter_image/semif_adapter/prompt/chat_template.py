@@ -41,6 +41,7 @@ class Template:
     """The text around the user's words."""
 
     name: str
+    """What `prompt_version` calls it."""
     head: str
     tail: str
 

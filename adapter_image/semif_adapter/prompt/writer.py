@@ -18,7 +18,7 @@ import numpy as np
 from semif_adapter.archive.prompt_version import prompt_version
 from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.question import OptionText, Question, content_text
-from semif_adapter.contract.wire import Layout, Readout
+from semif_adapter.contract.wire import MAX_OPTIONS, Layout, Readout
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.prompt.chat_template import Template
 from semif_adapter.prompt.text_length import TextLength
@@ -75,6 +75,9 @@ class Prompt:
 
 class PromptWriter:
     """Writes the prompts of one model. Safe to use from any thread."""
+
+    most_listed = MAX_OPTIONS
+    """How many options a list may have."""
 
     def __init__(self, model: Model, template: Template, readout: Readout, most_tokens: int) -> None:
         """`most_tokens` is how many a prompt may have: texts that are surely longer are not tokenised."""

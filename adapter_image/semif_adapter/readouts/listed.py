@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.errors import PromptTooLongError
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, Readout
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.prompt.chat_template import Template
+from semif_adapter.prompt.direct_options import DirectOptionsWriter
 from semif_adapter.prompt.labels import Label, find_labels
 from semif_adapter.prompt.writer import PromptWriter
 from semif_adapter.readouts.letters import LettersQuestion
@@ -20,8 +22,8 @@ ALWAYS_LISTED = 26
 class ListedQuestions:
     """The `QuestionWriter` of models without a head.
 
-    A question with more options than the model has labels for, or whose list would take more than half of the
-    context, is asked with the text readout instead, which has no limit.
+    A question with more options than the model has labels or the prompt has places for, or whose list would
+    take more than half of the context, is asked with the text readout instead, which has no limit.
     """
 
     reads_head = False
@@ -34,7 +36,7 @@ class ListedQuestions:
 
         Raises StartupError where letters are asked for and the model lacks them.
         """
-        writers = {name: PromptWriter(model, template, name, limit) for name, template in templates.items()}
+        writers = {name: _writer(model, template, name, limit) for name, template in templates.items()}
         self._asked = writers[readout]
         self._letters = writers.get("letters")
         self._labels: tuple[Label, ...] = (
@@ -76,7 +78,7 @@ class ListedQuestions:
     ) -> WrittenQuestion | None:
         """`question` with the options in its prompt, behind labels; None where they are too many for that."""
         count = len(question.options)
-        if self._letters is None or count > len(self._labels):
+        if self._letters is None or count > min(len(self._labels), self._letters.most_listed):
             return None
         writer, labels = self._letters, self._labels[:count]
         texts = [label.text for label in labels]
@@ -92,3 +94,8 @@ class ListedQuestions:
             prompts += [writer.write(question, layout, texts, turn, known) for turn in range(1, count)]
         refuse_too_long(question, max(prompt.length for prompt in prompts), self._limit)
         return LettersQuestion(index, question, tuple(prompts), labels)
+
+
+def _writer(model: Model, template: Template, readout: Readout, limit: int) -> PromptWriter:
+    kind = DirectOptionsWriter if template.name == DIRECT_OPTIONS else PromptWriter
+    return kind(model, template, readout, limit)

@@ -47,9 +47,7 @@ class Served:
     ) -> None:
         with socket.create_server((HOST, 0)) as free:
             self.port: int = free.getsockname()[1]
-        environment = adapter_environment(
-            preset, root=project_root(), host=HOST, port=self.port, progress=lambda *_: None
-        )
+        environment = adapter_environment(preset, host=HOST, port=self.port, progress=lambda *_: None)
         self._process = subprocess.Popen(
             [sys.executable, *command],
             env=environment | variables,

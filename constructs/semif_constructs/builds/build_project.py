@@ -10,12 +10,16 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from semif_constructs.builds.build_network import BuildNetwork
 from semif_constructs.builds.model_bucket import SOURCES_PREFIX, ModelBucket
 from semif_constructs.iam.nag_findings import acknowledge, acknowledge_wildcard
 
 X86_BUILD_IMAGE = "aws/codebuild/amazonlinux-x86_64-standard:5.0"
 ARM_BUILD_IMAGE = "aws/codebuild/amazonlinux-aarch64-standard:3.0"
 """AWS's managed Amazon Linux 2023 images, named with their version; both bring Python 3.11 and newer."""
+
+PYTHON_INDEX = "PIP_INDEX_URL"
+"""The variable that pip reads, as all of its options: another package index than pypi.org."""
 
 BuildComputeType = Literal["BUILD_GENERAL1_SMALL", "BUILD_GENERAL1_MEDIUM"]
 
@@ -39,13 +43,15 @@ class BuildProject(Construct):
         compute_type: BuildComputeType,
         description: str,
         encryption_key: kms.IKey | None,
-        environment: Mapping[str, str],
+        environment: Mapping[str, str | None],
+        network: BuildNetwork | None,
         privileged: bool,
         timeout_minutes: int,
     ) -> None:
         """Make the project.
 
-        `environment` holds the variables that are the same for every build; a start adds its own.
+        `environment` holds the variables that are the same for every build; None leaves one out, and a start
+        adds its own. `network` is the VPC that builds run in, None: CodeBuild's own network.
         `buildspec_file` is a path inside the source zip. `arm` builds on Arm instead of x86 machines.
         `encryption_key` encrypts the log, whose service its policy must let in, and what CodeBuild may store.
         """
@@ -88,6 +94,7 @@ class BuildProject(Construct):
                 environment_variables=[
                     codebuild.CfnProject.EnvironmentVariableProperty(name=name, type="PLAINTEXT", value=value)
                     for name, value in sorted(environment.items())
+                    if value is not None
                 ],
                 image=ARM_BUILD_IMAGE if arm else X86_BUILD_IMAGE,
                 image_pull_credentials_type="CODEBUILD",
@@ -107,8 +114,11 @@ class BuildProject(Construct):
                 type="S3",
             ),
             timeout_in_minutes=timeout_minutes,
+            vpc_config=network.config if network is not None else None,
         )
         self.project.node.add_dependency(self.role)
+        if network is not None:
+            self.project.node.add_dependency(network.policy(self, self.role))
         self.node.default_child = self.project
         acknowledge(
             self.project,

@@ -6,7 +6,8 @@ from constructs import Construct
 
 from semif.images.image_ref import ImageRef
 from semif_constructs.builds.adapter_repository import AdapterRepository
-from semif_constructs.builds.build_project import BuildProject
+from semif_constructs.builds.build_network import BuildNetwork
+from semif_constructs.builds.build_project import PYTHON_INDEX, BuildProject
 from semif_constructs.builds.model_bucket import ModelBucket
 from semif_constructs.iam.image_access import grant_pull, repository_arn
 from semif_constructs.iam.nag_findings import acknowledge, acknowledge_wildcard
@@ -29,9 +30,18 @@ class ImageBuild(BuildProject):
         base_image: ImageRef,
         bucket: ModelBucket,
         encryption_key: kms.IKey | None = None,
+        network: BuildNetwork | None = None,
+        python_index: str | None = None,
         repository: AdapterRepository,
+        second_base_image: ImageRef | None = None,
     ) -> None:
-        """Make the project. `base_image` is public, or in a private ECR registry that lets us pull."""
+        """Make the project. `base_image` is public, or in a private ECR registry that lets us pull.
+
+        A build may be started with `second_base_image` as its BASE_IMAGE in place of that one.
+
+        `network` is the VPC that builds run in, `python_index` the package index in place of pypi.org: what
+        comes from there is held against the hashes of `adapter_image/requirements.txt`.
+        """
         super().__init__(
             scope,
             construct_id,
@@ -44,8 +54,10 @@ class ImageBuild(BuildProject):
             environment={
                 "BASE_IMAGE": str(base_image),
                 "MODEL_BUCKET": bucket.bucket.bucket_name,
+                PYTHON_INDEX: python_index,
                 "REPOSITORY_URI": repository.repository.repository_uri,
             },
+            network=network,
             privileged=True,
             timeout_minutes=45,
         )
@@ -57,8 +69,10 @@ class ImageBuild(BuildProject):
             "what is in an image is stored under the image's digest, which is not known before",
         )
         self._grant_logins()
-        if base_arn := repository_arn(self, base_image):
-            grant_pull(self.role, base_arn)
+        bases = [base_image] if second_base_image is None else [base_image, second_base_image]
+        for base_arn in dict.fromkeys(repository_arn(self, base) for base in bases):
+            if base_arn is not None:
+                grant_pull(self.role, base_arn)
         acknowledge(
             self,
             "AwsSolutions-CB3",

@@ -3,7 +3,9 @@
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from semif_constructs.builds.build_project import BuildProject
+from semif.models.hub_lookup import HUB_VARIABLE
+from semif_constructs.builds.build_network import BuildNetwork
+from semif_constructs.builds.build_project import PYTHON_INDEX, BuildProject
 from semif_constructs.builds.model_bucket import ModelBucket
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
 
@@ -21,8 +23,15 @@ class ModelBuild(BuildProject):
         *,
         bucket: ModelBucket,
         encryption_key: kms.IKey | None = None,
+        model_hub: str | None = None,
+        network: BuildNetwork | None = None,
+        python_index: str | None = None,
     ) -> None:
-        """Make the project; archives go to `bucket`, under `models/`."""
+        """Make the project; archives go to `bucket`, under `models/`.
+
+        `network` is the VPC that builds run in; `python_index` and `model_hub` are mirrors in place of
+        pypi.org and huggingface.co: what comes from there is held against hashes of the checkout.
+        """
         super().__init__(
             scope,
             construct_id,
@@ -32,7 +41,12 @@ class ModelBuild(BuildProject):
             compute_type="BUILD_GENERAL1_SMALL",  # packing is one stream: one core and no large memory
             description="packs and publishes model archives",
             encryption_key=encryption_key,
-            environment={"MODEL_BUCKET": bucket.bucket.bucket_name},
+            environment={
+                HUB_VARIABLE: model_hub,
+                "MODEL_BUCKET": bucket.bucket.bucket_name,
+                PYTHON_INDEX: python_index,
+            },
+            network=network,
             privileged=False,
             timeout_minutes=60,
         )

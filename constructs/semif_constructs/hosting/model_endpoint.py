@@ -1,7 +1,6 @@
 """The endpoint: where a Model is hosted, under a name that stays."""
 
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from aws_cdk import Annotations, Names
 from aws_cdk import aws_iam as iam
@@ -11,7 +10,14 @@ from constructs import Construct
 
 from semif.errors import ProblemsError
 from semif.sagemaker.log_groups import ENDPOINT_LOGS, log_group
-from semif.sagemaker.placement import placement_problems, takes_volume, volume_problems, volume_warnings
+from semif.sagemaker.placement import (
+    fallback_problems,
+    fallback_types,
+    placement_problems,
+    takes_volume,
+    volume_problems,
+    volume_warnings,
+)
 from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.endpoint_base import EndpointBase, ImportedEndpoint
 from semif_constructs.hosting.served_model import ServedModel
@@ -41,6 +47,7 @@ class ModelEndpoint(EndpointBase):
         deployment_config: sagemaker.CfnEndpoint.DeploymentConfigProperty | None = None,
         encryption_key: kms.IKey | None = None,
         endpoint_name: str | None = None,
+        fallback_model: ServedModel | None = None,
         inference_ami_version: str | None = None,
         initial_instance_count: int = 1,
         instance_pool: Sequence[str] | None = None,
@@ -57,8 +64,10 @@ class ModelEndpoint(EndpointBase):
         `creates_log_group`, and the role cannot make one. With `async_inference` the endpoint is
         asynchronous: it answers by a queue alone, and the model's role gets what that needs.
 
-        Exactly one of `instance_type` and `instance_pool` (in order of preference). Both timeouts of the
-        start take 60 to 3600 seconds, `provision_timeout_seconds` of a pool 300 to 3600.
+        Exactly one of `instance_type` and `instance_pool` (in order of preference). A pool of GPU types may
+        end in CPU types, which run `fallback_model`: the same archive in an image without CUDA, under the
+        role of `model`. Both timeouts of the start take 60 to 3600 seconds, `provision_timeout_seconds` of a
+        pool 300 to 3600.
         `inference_ami_version` is for GPU instances, and theirs must fit the image's CUDA. `volume_size_gb`
         (1 to 512) is each instance's volume. `encryption_key` encrypts the volumes. Instance types with disks
         of their own take neither size nor key: with one of them the volume gets none, and a warning says so.
@@ -85,6 +94,11 @@ class ModelEndpoint(EndpointBase):
         ]
         if initial_instance_count < 1:
             problems.append(f"initial_instance_count = {initial_instance_count}: a variant keeps at least 1")
+        types = tuple(instance_pool or filter(None, [instance_type]))
+        if not problems:
+            problems.extend(fallback_problems(types, has_model=fallback_model is not None))
+        if fallback_model is not None and fallback_model.role is not model.role:
+            problems.append("fallback_model has a role of its own; give it role=model.role, which may serve")
         if problems:
             raise ProblemsError(self.node.path, problems)
         self._set_name(
@@ -92,7 +106,7 @@ class ModelEndpoint(EndpointBase):
             asynchronous=async_inference is not None,
         )
         self.initial_instance_count = initial_instance_count
-        self.instance_types = types = tuple(instance_pool or [cast(str, instance_type)])
+        self.instance_types = types
         encrypted = encryption_key is not None
         for warning in volume_warnings(types, volume_size_gb=volume_size_gb, encrypted=encrypted):
             Annotations.of(self).add_warning_v2("semif:instancesWithDisks", warning)
@@ -109,7 +123,7 @@ class ModelEndpoint(EndpointBase):
                     inference_ami_version=inference_ami_version,
                     initial_instance_count=initial_instance_count,
                     initial_variant_weight=1,
-                    instance_pools=_pools(instance_pool),
+                    instance_pools=_pools(instance_pool, fallback_model),
                     instance_type=instance_type,
                     model_data_download_timeout_in_seconds=model_data_download_timeout_seconds,
                     model_name=model.model_name,
@@ -166,13 +180,19 @@ def _least_busy() -> sagemaker.CfnEndpointConfig.RoutingConfigProperty:
 
 
 def _pools(
-    instance_pool: Sequence[str] | None,
+    instance_pool: Sequence[str] | None, fallback_model: ServedModel | None
 ) -> list[sagemaker.CfnEndpointConfig.InstancePoolProperty] | None:
-    """The pools with priorities 1, 2, … in their order."""
+    """The pools with priorities 1, 2, … in their order; the CPU types behind GPU types with their Model."""
     if instance_pool is None:
         return None
+    on_cpu = fallback_types(instance_pool)
+    override = fallback_model.model_name if fallback_model is not None else None
     return [
-        sagemaker.CfnEndpointConfig.InstancePoolProperty(instance_type=instance_type, priority=priority)
+        sagemaker.CfnEndpointConfig.InstancePoolProperty(
+            instance_type=instance_type,
+            model_name_override=override if instance_type in on_cpu else None,
+            priority=priority,
+        )
         for priority, instance_type in enumerate(instance_pool, start=1)
     ]
 

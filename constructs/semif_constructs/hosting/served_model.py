@@ -18,6 +18,7 @@ from semif.errors import ProblemsError
 from semif.images.image_ref import ImageRef
 from semif_constructs.iam.image_access import PULL_ACTIONS, repository_arn
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
+from semif_constructs.iam.network_interfaces import allow_network_interfaces, interfaces_arn
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -165,47 +166,14 @@ class ServedModel(Construct):
 
         The actions are those of SageMaker's developer guide for an execution role with a VPC.
         """
-        stack = Stack.of(self)
-
-        def arn(resource: str, name: str) -> str:
-            return f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}:{resource}/{name}"
-
-        interfaces = arn("network-interface", "*")
-        policy = iam.Policy(
-            self,
-            "Network",
-            roles=[self.role],
-            statements=[
-                iam.PolicyStatement(
-                    actions=["ec2:CreateNetworkInterface"],
-                    resources=[
-                        interfaces,
-                        *(arn("subnet", subnet.subnet_id) for subnet in subnets),
-                        *(arn("security-group", group.security_group_id) for group in security_groups),
-                    ],
-                ),
-                iam.PolicyStatement(
-                    actions=[
-                        "ec2:CreateNetworkInterfacePermission",
-                        "ec2:DeleteNetworkInterface",
-                        "ec2:DeleteNetworkInterfacePermission",
-                    ],
-                    resources=[interfaces],
-                ),
-                iam.PolicyStatement(
-                    actions=[
-                        "ec2:DescribeDhcpOptions",
-                        "ec2:DescribeNetworkInterfaces",
-                        "ec2:DescribeSecurityGroups",
-                        "ec2:DescribeSubnets",
-                        "ec2:DescribeVpcs",
-                    ],
-                    resources=["*"],
-                ),
-            ],
+        policy = iam.Policy(self, "Network", roles=[self.role])
+        allow_network_interfaces(policy, subnets, security_groups)
+        policy.add_statements(
+            iam.PolicyStatement(
+                actions=["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterfacePermission"],
+                resources=[interfaces_arn(self)],
+            )
         )
-        acknowledge_wildcard(policy, interfaces, "the interfaces' ids are not known before they are made")
-        acknowledge_wildcard(policy, "*", "EC2's Describe actions know no resources")
         return policy
 
 

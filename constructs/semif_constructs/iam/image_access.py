@@ -1,27 +1,22 @@
 """Pulling a pinned image from a private ECR registry."""
 
-import re
-
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from semif.images.image_ref import ImageRef
-from semif.images.regional_images import registry_of
+from semif.images.regional_images import private_repository
 
 PULL_ACTIONS = ("ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
 """What pulling from a repository takes, besides a token for its registry."""
 
-_PRIVATE_ECR = re.compile(r"([0-9]{12})\.dkr\.ecr\.([a-z0-9-]+)\..+")
-
 
 def repository_arn(scope: Construct, image: ImageRef) -> str | None:
     """ARN of the private ECR repository that holds `image`, None where it lies in another registry."""
-    match = _PRIVATE_ECR.fullmatch(image.registry)
-    if match is None or image.registry != registry_of(*match.groups()):
+    private = private_repository(image.repository)
+    if private is None:
         return None
-    account, region = match.groups()
-    name = image.repository.removeprefix(f"{image.registry}/")
+    account, region, name = private
     return f"arn:{Stack.of(scope).partition}:ecr:{region}:{account}:repository/{name}"
 
 

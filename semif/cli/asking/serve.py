@@ -1,15 +1,15 @@
 """`semif serve`: the adapter on this machine."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
-from semif.cli.options import api_key
 from semif.cli.progress import progress_on_stderr
 from semif.errors import SemifError, shown
-from semif.project.root import project_root
+from semif.project.root import presets_root
 from semif.serve.local_adapter import adapter_environment, is_own_name
 
 
@@ -47,7 +47,6 @@ def command(model: str, port: int, host: str, ui: bool, calibration: Path | None
     with progress_on_stderr() as progress:
         environment = adapter_environment(
             model,
-            root=project_root(),
             host=host,
             port=port,
             calibration=calibration.resolve() if calibration else None,
@@ -57,15 +56,20 @@ def command(model: str, port: int, host: str, ui: bool, calibration: Path | None
     click.echo(
         f"semif: serving {model} at {url} once the model is loaded (/ping says when). Ask it with", err=True
     )
-    click.echo(f"  semif decide --url {url} examples/routing.json", err=True)
-    click.echo(
-        f"  curl -s {url}/invocations -H 'content-type: application/json' -d @examples/routing.json", err=True
-    )
+    example = shlex.quote(_example())
+    click.echo(f"  semif decide --url {url} {example}", err=True)
+    click.echo(f"  curl -s {url}/invocations -H 'content-type: application/json' -d @{example}", err=True)
     if ui:
         click.echo(f"semif: the page to try it: {url}/", err=True)
     # The adapter takes this process's place, so that signals and the exit status are its own.
     program = "semif.serve.ui" if ui else "semif.serve"
     os.execve(sys.executable, [sys.executable, "-m", program, "serve"], environment)  # noqa: S606 - no shell is wanted
+
+
+def _example() -> str:
+    """A request to try: of the project, or where there is none of the toolkit."""
+    path = presets_root() / "examples" / "routing.json"
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _check_page(host: str) -> None:
@@ -74,7 +78,6 @@ def _check_page(host: str) -> None:
         raise SemifError(
             f"--ui shows its page on this machine alone, --host is {shown(host)}; use 127.0.0.1 or localhost"
         )
-    if api_key() is not None:
-        raise SemifError(
-            "SEMIF_API_KEY is set, and the page of --ui sends no key; unset it, or leave --ui out"
-        )
+    for name in ("SEMIF_API_KEY", "SEMIF_API_KEY_NEXT"):
+        if os.environ.get(name):
+            raise SemifError(f"{name} is set, and the page of --ui sends no key; unset it, or leave --ui out")

@@ -17,6 +17,7 @@ from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_targe
 from semif.evaluation.extra import need_evaluate_extra
 from semif.evaluation.runs.labelled_tasks import read_task_sets
 from semif.evaluation.runs.run_file import Asking
+from semif.evaluation.runs.suite import load_suite, of_suite, suite_names
 from semif.target.target import open_target
 
 
@@ -52,6 +53,11 @@ from semif.target.target import open_target
     help="Further orders of its options in which each task is asked.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the orders and the arrivals.")
+@click.option(
+    "--suite",
+    metavar="NAME|FILE.toml",
+    help=f"The files are a suite's ({', '.join(suite_names())}): checked, and beside what others got.",
+)
 @click.option("--limit", type=click.IntRange(1), help="Only the first tasks, for a quick look.")
 @click.option(
     "--max-tokens",
@@ -73,6 +79,7 @@ def run(
     orders: int,
     seed: int,
     limit: int | None,
+    suite: str | None,
     max_tokens: int,
     on_this_machine: bool,
     profile: str | None,
@@ -93,6 +100,7 @@ def run(
       semif evaluate run --url http://127.0.0.1:8080 examples/labelled.jsonl -o run.jsonl
       semif evaluate run dev tasks.jsonl -o dev.jsonl --concurrency 4 --orders 2
       semif evaluate run dev tasks.jsonl -o load.jsonl --rate 5
+      semif evaluate run dev --suite jevbench easy.jsonl original.jsonl hard.jsonl -o cpu.jsonl
       semif evaluate run --url http://127.0.0.1:8081 --as chat tasks.jsonl -o chat.jsonl
     """
     need_evaluate_extra()
@@ -106,6 +114,9 @@ def run(
         )
     files = arguments if url is not None else arguments[1:]
     sets = read_task_sets([Path(file) for file in files])
+    asked_suite = None if suite is None else load_suite(suite)
+    if asked_suite is not None:
+        sets = of_suite(asked_suite, sets)
     asking = Asking(concurrency=concurrency or 1, rate=rate, orders=orders, seed=seed, limit=limit)
     connections = concurrency or (1 if rate is None else MAX_IN_FLIGHT)
     if url is not None:
@@ -117,7 +128,7 @@ def run(
         target = endpoint_target(where, form, max_tokens=max_tokens, connections=connections)
     with closing(target), count_on_stderr(output.name) as on_answer:
         try:
-            evaluate(target, sets, asking, output, on_answer)
+            evaluate(target, sets, asking, output, on_answer, suite=asked_suite)
         except (DecisionError, KeyboardInterrupt):
             if output.exists():
                 click.echo(f"semif: {output} keeps the answers; the same command goes on there", err=True)

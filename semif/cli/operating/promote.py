@@ -55,7 +55,8 @@ def command(
         return
     lock = done.lock
     click.echo(f"{target.lock_path}{'' if done.lock_changed else ' (as it was)'}")
-    click.echo(f"  image  {lock.image_uri}{' (copied)' if done.image_copied else ''}")
+    for image_uri in lock.image_uris.values():
+        click.echo(f"  image  {image_uri}{' (copied)' if done.image_copied else ''}")
     click.echo(f"  model  {lock.model.name} {lock.model.address}{' (copied)' if done.model_copied else ''}")
     click.echo(f"  built  in {lock.origin.environment}, {lock.origin.account}, {lock.origin.region}")
 

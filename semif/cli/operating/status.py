@@ -90,7 +90,8 @@ def _show(
         table.add_row(f"  {kind}", name, escape(words))
     console.print(table)
     if lock is not None:
-        console.print(f"  image  {escape(lock.image_uri)}")
+        for image_uri in lock.image_uris.values():
+            console.print(f"  image  {escape(image_uri)}")
         console.print(f"  model  {escape(lock.model.name)}, {escape(lock.model.address)}")
     if not target.local:  # on this machine nothing is billed
         for line in instance_cost(target.environment).lines:

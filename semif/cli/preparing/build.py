@@ -32,5 +32,6 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
         click.echo(lock.canonical_bytes(), nl=False)
         return
     click.echo(f"{target.lock_path}")
-    click.echo(f"  image  {lock.image_uri}")
+    for image_uri in lock.image_uris.values():
+        click.echo(f"  image  {image_uri}")
     click.echo(f"  model  {lock.model.name} {lock.model.address}")

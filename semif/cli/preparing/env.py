@@ -63,7 +63,7 @@ def check(environments: tuple[str, ...], in_account: bool, profile: str | None, 
 def _checked(name: str) -> dict[str, Any]:
     try:
         environment = load_environment(name)
-        _ = environment.base_image  # that one is pinned
+        environment.check_bases()
         environment.check_head()
     except ProblemsError as error:
         return {"environment": name, "problems": list(error.problems), "warnings": []}
@@ -143,12 +143,26 @@ def _print_view(view: dict[str, Any]) -> None:
     _print_rows("cost of the instances", [("", line) for line in view["cost"]["lines"]])
     if view["memory_needed"] is not None:
         _print_rows("memory needed, estimated", _memory_rows(view["memory_needed"]))
+    if view["fallback"] is not None:
+        _print_fallback(view["fallback"])
     for warning in view["warnings"]:
         click.echo(f"\nwarning: {warning}")
 
 
 def _many_files(model: dict[str, Any]) -> str:
     return f"{model['files']} files, with those of {model['base']} {model['base_revision']}"
+
+
+def _print_fallback(view: dict[str, Any]) -> None:
+    """What is other on the CPU types that end a pool of GPU types."""
+    types = ", ".join(view["instance_types"])
+    base = view["base_image"]
+    _print_rows(f"on {types}", [("base image", base["pinned"] or base["problem"])])
+    _print_rows(
+        f"container variables on {types}", list(view["container_variables"].items()) or [("none", "")]
+    )
+    if view["memory_needed"] is not None:
+        _print_rows(f"memory needed on {types}, estimated", _memory_rows(view["memory_needed"]))
 
 
 def _proof_rows(model: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,8 +7,10 @@ from typing import get_args
 
 import click
 
+from semif.cli.options import environment_argument, target_options
 from semif.cli.output import InOrder, json_option, print_json
 from semif.cli.progress import progress_on_stderr
+from semif.deployment.registry import APPROVED, register
 from semif.models.any_preset import any_preset_names, load_any_preset
 from semif.models.check_at_hub import differences
 from semif.models.checkpoint.pin_checkpoint import checkpoint_path
@@ -17,6 +19,7 @@ from semif.models.packaging.build import build_model
 from semif.models.pin_from_hub import pin_model
 from semif.models.presets import AnyPreset, ModelFormat, Preset, load_preset, preset_names
 from semif.models.sources.adopt import adopt as adopt_archive
+from semif.target.target import open_target
 from semif_adapter.contract.wire import Readout
 
 
@@ -261,6 +264,36 @@ def pin_checkpoint(*, model: str, name: str | None, force: bool, as_json: bool) 
     _print_pins(preset)
     click.echo("Read the licence, and put it into an environment of kind decider:")
     click.echo(f'  preset = "{preset.name}", format = "prefix" in [model] of environments/ENV.toml')
+
+
+@command.command("register")
+@environment_argument
+@target_options
+@json_option
+def register_lock(environment: str, *, on_this_machine: bool, profile: str | None, as_json: bool) -> None:
+    """Register what ENV's lock pins in SageMaker's Model Registry.
+
+    Image and model become a version of the model package group of [registry], with their hashes and the
+    prompt's version, pending somebody's approval; the group is made where it is missing. What is registered
+    already is not registered again. Where [registry] has require_approval, `semif deploy ENV` deploys only
+    what was approved.
+
+    \b
+    Example:
+      semif model register prod
+    """
+    done = register(open_target(environment, on_this_machine=on_this_machine, profile=profile))
+    package = done.package
+    if as_json:
+        print_json({"arn": package.arn, "status": package.status, "created": done.created})
+        return
+    click.echo(f"{package.arn}: {package.status}{'' if done.created else ', registered before'}")
+    if package.status != APPROVED:
+        click.echo("Whoever may approve it does so with")
+        click.echo(
+            f"  aws sagemaker update-model-package --model-package-arn {package.arn} "
+            "--model-approval-status Approved"
+        )
 
 
 def _check_pins(names: Sequence[str], *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from semif.evaluation.runs.machine import describe_machine
 from semif.evaluation.runs.option_orders import ordered_tasks
 from semif.evaluation.runs.run_file import Asking, RunHeader, TaskFile
 from semif.evaluation.runs.run_writer import open_run
+from semif.evaluation.runs.suite import Suite
 
 
 def evaluate(
@@ -19,6 +20,8 @@ def evaluate(
     asking: Asking,
     output: Path,
     on_answer: Callable[[int, int], None],
+    *,
+    suite: Suite | None = None,
 ) -> None:
     """Ask the tasks of `sets`, write each answer to `output` as it comes; goes on where `output` stopped.
 
@@ -32,6 +35,7 @@ def evaluate(
         pins=target.probe(),
         machine=describe_machine(),
         asking=asking,
+        suite=suite,
     )
     tasks = [task for file in sets for task in file.tasks][: asking.limit]
     planned = ordered_tasks(tasks, asking.orders, asking.seed, only_choices=target.form.only_choices)

@@ -77,6 +77,7 @@ def _check_form(environment: Environment, form: FormName) -> None:
 
 
 def _locked(lock: Lock) -> Pins:
-    """What the lock pins; an image that was never built has no digest."""
-    image = None if isinstance(lock.image, UnbuiltImage) else str(lock.image.uri)
+    """What the lock pins; an image that was never built has no digest, and of two either may answer."""
+    alone = lock.fallback_image is None and not isinstance(lock.image, UnbuiltImage)
+    image = lock.image_uri if alone else None
     return Pins(image=image, model_data=lock.model.address)

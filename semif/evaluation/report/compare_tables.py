@@ -14,6 +14,7 @@ from semif.evaluation.report.cells import (
 )
 from semif.evaluation.report.compare import Comparison, Pairs
 from semif.evaluation.report.report_tables import facts, how_asked, variants_note
+from semif.evaluation.report.suite_table import suite_tables
 from semif.evaluation.report.summary import Summary
 from semif.evaluation.report.table import ReportTable
 from semif.evaluation.runs.run_file import EvaluationRun, RunHeader
@@ -31,6 +32,7 @@ def comparison_tables(
     return (
         _runs_table(first.header, second.header),
         _figures_table(comparison),
+        *suite_tables({"A": (first.header, comparison.first), "B": (second.header, comparison.second)}),
         *_families_table(comparison),
         _agreement_table(comparison),
         _differences_table(comparison),

@@ -16,6 +16,7 @@ from semif.evaluation.report.cells import (
     whole_number,
 )
 from semif.evaluation.report.measures import BINS, Share, Spread
+from semif.evaluation.report.suite_table import suite_tables
 from semif.evaluation.report.summary import CalibrationFigures, Group, OrderSensitivity, Summary, TokenMass
 from semif.evaluation.report.table import ReportTable
 from semif.evaluation.runs.run_file import Asking, EvaluationRun, RunHeader, read_run
@@ -45,6 +46,7 @@ def read_judged_run(path: Path) -> EvaluationRun:
 def report_tables(header: RunHeader, summary: Summary) -> tuple[ReportTable, ...]:
     """Everything that a report tells, in the order of reading; what no reply told is left out."""
     tables = [_run_table(header, summary), _answers_table(header, summary)]
+    tables += suite_tables({"this run": (header, summary)})
     tables += _group_tables(summary)
     if summary.client_seconds is not None:
         tables.append(_latency_table(summary))

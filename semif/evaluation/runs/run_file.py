@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
+from semif.evaluation.runs.suite import Suite
 from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
 from semif_adapter.contract.wire import ModelInfo, QuestionKind, WireModel
@@ -95,6 +96,8 @@ class RunHeader(WireModel):
     pins: Pins
     machine: Machine
     asking: Asking
+    suite: Suite | None = None
+    """What all tasks are of, where they were asked as a suite."""
 
 
 class AnswerFault(WireModel):

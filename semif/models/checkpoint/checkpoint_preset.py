@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from semif.errors import PinError, SemifError, shown
 from semif.models.presets import AnyPreset
-from semif.project.root import project_root
+from semif.project.root import presets_root
 from semif.project.toml_file import read_toml
 from semif_adapter.archive.manifest import Sha256
 
@@ -203,7 +203,7 @@ def _members(part: HubFiles, role: Literal["checkpoint", "base"], folder: str) -
 
 def checkpoint_names() -> tuple[str, ...]:
     """Names of the project's pinned checkpoints, sorted."""
-    return tuple(sorted(path.stem for path in (project_root() / FOLDER).glob("*.toml")))
+    return tuple(sorted(path.stem for path in (presets_root() / FOLDER).glob("*.toml")))
 
 
 def load_checkpoint(name: str) -> CheckpointPreset:
@@ -211,4 +211,4 @@ def load_checkpoint(name: str) -> CheckpointPreset:
     known = checkpoint_names()
     if name not in known:
         raise SemifError(f"there is no checkpoint {shown(name)}, known are {', '.join(known) or 'none'}")
-    return read_toml(project_root() / FOLDER / f"{name}.toml", CheckpointPreset, {"name": name})
+    return read_toml(presets_root() / FOLDER / f"{name}.toml", CheckpointPreset, {"name": name})

@@ -11,7 +11,7 @@ from semif.models.sources import huggingface, pypi, s3
 from semif.models.sources.cache import cached_file, sole_writer
 from semif.models.sources.verify import MismatchError, verify
 from semif.progress import Progress, silent
-from semif.project.root import project_root
+from semif.project.root import presets_root
 
 Download = Callable[[ModelPin, Path, Progress], None]
 """Write the pin's file to a path. What comes is not trusted; it must only be bounded by the pin's size."""
@@ -61,7 +61,7 @@ def _cached(pin: PinnedFile, download: Callable[[Path], None], progress: Progres
 
 def _local(pin: ModelPin, progress: Progress) -> Path:
     path = Path(pin.source.removeprefix("file:")).expanduser()
-    path = path if path.is_absolute() else project_root() / path
+    path = path if path.is_absolute() else presets_root() / path
     if not path.is_file():
         raise SemifError(f"{path} is not a file; correct the source of {pin.file}")
     verify(path, pin, progress)

@@ -14,14 +14,13 @@ import urllib3
 from semif.client.client import DecisionClient
 from semif.environment.environment import Environment
 from semif.errors import SemifError
-from semif.project.root import project_root
 from semif.serve.local_adapter import adapter_environment
 from semif.verify.step import SurpriseError
 
 _START_SECONDS = 900.0
 _LOOK_SECONDS = 0.2
 _END_SECONDS = 60.0
-_SAME = ("SEMIF_CONTEXT_TOKENS", "SEMIF_LAYOUT", "SEMIF_READOUT", "SEMIF_STREAMS")
+_SAME = ("SEMIF_CONTEXT_TOKENS", "SEMIF_LAYOUT", "SEMIF_READOUT", "SEMIF_STREAMS", "SEMIF_TEMPLATE")
 """The container's variables that this machine takes over: those that say what is computed, not where."""
 _SHOWN_BYTES = 2000
 
@@ -36,9 +35,7 @@ def local_adapter(environment: Environment) -> Iterator[DecisionClient]:
     if preset is None:
         raise SemifError("the model is downloaded by the container; this machine has no file of it")
     port = _free_port()
-    variables = adapter_environment(
-        preset, root=project_root(), host="127.0.0.1", port=port, progress=lambda *_: None
-    )
+    variables = adapter_environment(preset, host="127.0.0.1", port=port, progress=lambda *_: None)
     same = {key: value for key, value in environment.container_variables.items() if key in _SAME}
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(

@@ -17,6 +17,11 @@ def no_pool(environment: Environment) -> str | None:
     return None if environment.endpoint.instance_pool else "it has no instance_pool"
 
 
+def no_fallback(environment: Environment) -> str | None:
+    """Why no type of a pool has a Model of its own."""
+    return None if environment.fallback else "no pool of it begins with GPU types and ends in CPU types"
+
+
 def no_gpu(environment: Environment) -> str | None:
     """Why there is no GPU to see."""
     return None if environment.accelerator == "cuda" else "its instances have no GPU"
@@ -53,6 +58,15 @@ def pool(bench: Bench) -> str:
             f"the pool is {', '.join(state.instance_types)}, the file has {', '.join(wanted)}"
         )
     return f"{state.status} on {state.instances} of {', '.join(wanted)}"
+
+
+def fallback(bench: Bench) -> str:
+    """SageMaker made the endpoint with both Models. Which of them answers depends on what is to be had."""
+    target = bench.target()
+    state, wanted = _state(target), target.read_lock().fallback_image_uri
+    if state.fallback_image != wanted:
+        raise SurpriseError(f"the last types run the image {state.fallback_image}, the lock pins {wanted}")
+    return f"{state.status}, the last types with a Model of their own"
 
 
 def gpu(bench: Bench) -> str:

@@ -197,9 +197,9 @@ def test_all_255_options_are_answered_without_labels_for_them(letters: Engine) -
 
 
 def test_the_embedded_model_has_a_letter_or_two_for_each_of_255_options(
-    embedded_gguf: Path, load_engine: Callable[..., Engine]
+    short_gguf: Path, load_engine: Callable[..., Engine]
 ) -> None:
-    engine = load_engine(embedded_gguf, readout="letters", context_tokens=4096, streams=2)
+    engine = load_engine(short_gguf, readout="letters", context_tokens=4096, streams=2)
 
     [result], _ = engine.score([numbered(255)], "state-first")
 

@@ -1,6 +1,7 @@
 """The binding on several published builds of llama.cpp, of other struct layouts and other library layouts."""
 
 import platform
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +18,9 @@ OTHER_KERNELS = {"embedded": 1.0, "qwen3": 1e-3, "gemma3": 1e-3, "qwen35": 1e-3}
 
 
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Examined]:
-    return examine(library_folders(), tmp_path_factory.mktemp("models"))
+def builds(tmp_path_factory: pytest.TempPathFactory, short_gguf: Path) -> dict[str, Examined]:
+    """All of them; of the embedded model the first layers, which have all of its kernels."""
+    return examine(library_folders(), tmp_path_factory.mktemp("models"), embedded=short_gguf)
 
 
 @pytest.mark.parametrize("name", [*known_builds(), INSTALLED])

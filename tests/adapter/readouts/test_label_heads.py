@@ -175,14 +175,15 @@ def test_a_temperature_that_is_none_stops_the_start(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_embedded_model_marked_as_a_head_gets_the_references_numbers(
-    embedded_gguf: Path, library: Library, reference: Callable[[Path], Ask], tmp_path: Path, kind: str
+    short_gguf: Path, library: Library, reference: Callable[[Path], Ask], tmp_path: Path, kind: str
 ) -> None:
     """Real tokens: words that merge over the edges of the template's, and labels of two letters.
 
-    The template begins with the question's id, so that llama-server finds nothing of one prompt in the next.
+    Its first layers alone. The template begins with the question's id, so that llama-server finds nothing of
+    one prompt in the next.
     """
     path = tmp_path / f"{kind}.gguf"
-    mark(embedded_gguf, path, kind)
+    mark(short_gguf, path, kind)
     # Not lev's choices: llama-server goes on from the first order's state, which these weights feel.
     names = ("sides", "score") if kind == "lev" else ("described", "sides")
     questions = {name: QUESTIONS[name] for name in names}

@@ -10,12 +10,21 @@ import pytest
 
 from semif.models.presets import load_preset
 from semif.models.sources import fetch
+from tests.support.models.first_layers import write_first_layers
 
 
 @pytest.fixture(scope="session")
 def embedded_gguf() -> Path:
     """The embedded preset's GGUF (98 MB), verified; downloaded once per machine, into the user's cache."""
     return fetch(load_preset("embedded"))
+
+
+@pytest.fixture(scope="session")
+def short_gguf(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The embedded model's first two layers: for what its words and kernels say, and not its answers."""
+    path = tmp_path_factory.mktemp("short") / embedded_gguf.name
+    write_first_layers(embedded_gguf, path, 2)
+    return path
 
 
 @pytest.fixture

@@ -20,12 +20,14 @@ from bench.models.tiny_models import write_tiny_gguf
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_codebuild import CodeBuildClient
     from mypy_boto3_ecr import ECRClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sagemaker import SageMakerClient
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
+    from mypy_boto3_ssm import SSMClient
 
 REPOSITORY = Path(__file__).parents[3]
 MODEL_BUCKET = "hosted-models"
@@ -42,7 +44,9 @@ if os.environ.get("REFUSE"):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.reply(503 if os.environ.get("NEVER_READY") else 200, b"")
+        waits_for = os.environ.get("READY_WITH")
+        not_yet = os.environ.get("NEVER_READY") or (waits_for and not os.path.exists(waits_for))
+        self.reply(503 if not_yet else 200, b"")
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -113,6 +117,10 @@ class LocalAws:
         return self._session.client("cloudformation", endpoint_url=self.endpoint_url)
 
     @cached_property
+    def cloudwatch(self) -> "CloudWatchClient":
+        return self._session.client("cloudwatch", endpoint_url=self.endpoint_url)
+
+    @cached_property
     def codebuild(self) -> "CodeBuildClient":
         return self._session.client("codebuild", endpoint_url=self.endpoint_url)
 
@@ -135,6 +143,10 @@ class LocalAws:
     @cached_property
     def sagemaker_runtime(self) -> "SageMakerRuntimeClient":
         return self._session.client("sagemaker-runtime", endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def ssm(self) -> "SSMClient":
+        return self._session.client("ssm", endpoint_url=self.endpoint_url)
 
     def log_lines(self, group: str, stream: str) -> list[str]:
         """All lines of a log stream, page by page."""
@@ -180,14 +192,19 @@ def put_container(aws: LocalAws, folder: Path) -> Path:
     package cannot be shadowed from there, but Python runs `sitecustomize` before everything else.
     """
     aws.s3.create_bucket(Bucket=MODEL_BUCKET)
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w:gz") as packed:
-        member = tarfile.TarInfo("model.gguf")
-        member.size = 4
-        packed.addfile(member, io.BytesIO(b"GGUF"))
-    aws.s3.put_object(Bucket=MODEL_BUCKET, Key=MODEL_ARCHIVE, Body=archive.getvalue())
+    put_archive(aws, MODEL_ARCHIVE, "model.gguf")
     (folder / "sitecustomize.py").write_text(CONTAINER)
     return folder
+
+
+def put_archive(aws: LocalAws, key: str, file: str) -> None:
+    """Upload an archive of one file of four bytes into MODEL_BUCKET."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as packed:
+        member = tarfile.TarInfo(file)
+        member.size = 4
+        packed.addfile(member, io.BytesIO(b"GGUF"))
+    aws.s3.put_object(Bucket=MODEL_BUCKET, Key=key, Body=archive.getvalue())
 
 
 def put_tiny_model(aws: LocalAws, bucket: str, key: str, *, spoiled: str | None = None) -> str:

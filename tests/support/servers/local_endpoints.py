@@ -6,6 +6,11 @@ from typing import Any
 from tests.support.machine.waiting import eventually
 from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws
 
+POOLS = (
+    {"InstanceType": "ml.g5.xlarge", "Priority": 2},
+    {"InstanceType": "ml.g6.xlarge", "Priority": 1},
+)
+
 
 def create(
     aws: LocalAws,
@@ -16,9 +21,10 @@ def create(
     prefix: str | None = None,
     startup_seconds: int = 60,
     queue: dict[str, Any] | None = None,
+    pools: tuple[dict[str, Any], ...] = POOLS,
     **environment: str,
 ) -> None:
-    """Create Model (with an archive or a prefix), EndpointConfig (two pools) and Endpoint of one name.
+    """Create Model (with an archive or a prefix), EndpointConfig (two `pools`) and Endpoint of one name.
 
     With `queue`, its AsyncInferenceConfig, the endpoint is asynchronous.
     """
@@ -49,10 +55,7 @@ def create(
                 "VariantName": "primary",
                 "ModelName": name,
                 "InitialInstanceCount": 1,
-                "InstancePools": [
-                    {"InstanceType": "ml.g5.xlarge", "Priority": 2},
-                    {"InstanceType": "ml.g6.xlarge", "Priority": 1},
-                ],
+                "InstancePools": [dict(pool) for pool in pools],
                 "VariantInstanceProvisionTimeoutInSeconds": 300,
                 "ContainerStartupHealthCheckTimeoutInSeconds": startup_seconds,
             }

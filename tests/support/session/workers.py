@@ -13,12 +13,16 @@ GROUPS = (
     ("tests/e2e/test_chain.py",),
     # The shared AWS on this machine.
     ("tests/local_aws/", "tests/e2e/test_batch.py", "tests/e2e/test_submit.py"),
-    ("tests/e2e/test_text_chain.py",),
+    # One endpoint after another.
+    ("tests/e2e/test_verify.py",),
     # The served embedded model.
     (
         *("tests/toolkit/serve/", "tests/docs/"),
         *("tests/toolkit/calibration/test_calibrate_fit.py", "tests/toolkit/evaluation/test_evaluate.py"),
     ),
+    ("tests/e2e/test_text_chain.py",),
+    ("tests/e2e/test_kev_chain.py",),
+    ("tests/e2e/test_demo.py",),
     # Templates of every environment and of the matrix.
     ("tests/infra/",),
 )

@@ -134,6 +134,7 @@ def state(**changed: str) -> EndpointState:
         ({"failure_reason": "no capacity"}, "SageMaker says: no capacity"),
         ({"config": "config-before"}, "runs the configuration config-before, its stack has config"),
         ({"image": IMAGE.replace("d", "e")}, "it runs the image"),
+        ({"fallback_image": IMAGE}, "its last types run the image"),
         ({"model_data": "s3://models/models/old/model.tar.gz"}, "it runs the model s3://models/models/old"),
     ],
 )

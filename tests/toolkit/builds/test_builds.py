@@ -23,6 +23,7 @@ from semif.environment.environment import load_environment
 from semif.errors import SemifError
 from semif.images.base_images import base_image
 from semif.images.regional_images import regional_image
+from semif.lock.check import check_lock
 from semif.lock.lock_file import LOCAL_ACCOUNT, BuiltImage, Lock, PublishedImage, UnbuiltImage, read_lock
 from semif.models.packaging.publish import CONTENT_METADATA, MANIFEST_METADATA
 from semif.models.presets import load_preset
@@ -126,10 +127,10 @@ def failed_phase(phase: str, code: str, message: str) -> dict[str, Any]:
     }
 
 
-def expect_start(codebuild: Stubber, name: str, variables: dict[str, str]) -> None:
+def expect_start(codebuild: Stubber, name: str, variables: dict[str, str], *, number: int = 1) -> None:
     codebuild.add_response(
         "start_build",
-        {"build": {"id": f"{name}-project:1"}},
+        {"build": {"id": f"{name}-project:{number}"}},
         {
             "projectName": f"{name}-project",
             "sourceTypeOverride": "S3",
@@ -182,7 +183,8 @@ def test_what_the_builds_export_becomes_the_lock(
         ({"IMAGE_REUSED": "yes"}, True),
         ({}, True),  # by a buildspec that does not say
         ({"IMAGE_REUSED": "no"}, False),  # built anew, since the repository was emptied, say
-        ({"IMAGE_REUSED": "yes", "IMAGE_BASE": f"public.ecr.aws/other/server@{DIGEST}"}, False),
+        ({"IMAGE_REUSED": "yes", "IMAGE_BASE": f"mirror.example/server@{DIGEST}"}, True),  # the same tag
+        ({"IMAGE_REUSED": "yes", "IMAGE_BASE": f"public.ecr.aws/base/server@sha256:{'f' * 64}"}, False),
     ],
 )
 def test_an_image_that_was_there_already_is_the_one_of_the_lock(
@@ -220,6 +222,33 @@ def test_an_archive_that_is_published_is_not_built_again(
     lock = build_environment(target_of(aws, tmp_path))
     assert lock.model.s3_uri == exported["MODEL_S3_URI"]
     assert lock.model.archive_sha256 == exported["MODEL_ARCHIVE_SHA256"]
+
+
+def test_a_pool_of_gpus_that_ends_in_cpus_has_two_images(
+    aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path
+) -> None:
+    target = target_of(aws, tmp_path)
+    demo = target.environment
+    pool = {"instance_type": None, "instance_pool": ["ml.g6.xlarge", "ml.c6i.large"]}
+    mixed = demo.model_copy(update={"endpoint": demo.endpoint.model_copy(update=pool)})
+    uris = [f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/semif@sha256:{digit * 64}" for digit in "ab"]
+    expect_start(codebuild, "image", image_variables())
+    expect_start(codebuild, "image", {"BASE_IMAGE": str(base_image("cpu")), **image_variables()}, number=2)
+    expect_start(codebuild, "model", {"MODEL_FORMAT": "tar.gz", "PRESET": "embedded"})
+    exports = [
+        image_exports(IMAGE_URI=uri, IMAGE_BASE=str(base_image(base)))
+        for uri, base in zip(uris, ("cuda", "cpu"), strict=True)
+    ]
+    expect_look(
+        codebuild,
+        build("image", "SUCCEEDED", exports[0]),
+        build("image", "SUCCEEDED", exports[1], id="image-project:2"),
+        build("model", "SUCCEEDED", model_exports()),
+    )
+    lock = build_environment(replace(target, environment=mixed))
+    assert read_lock(target.lock_path) == lock
+    assert list(lock.image_uris.values()) == uris
+    check_lock(lock, mixed, source="x", bases=True)
 
 
 def test_text_builds_its_model_only_and_locks_the_published_image(

@@ -178,9 +178,13 @@ def build_image(
     source: str = SOURCE,
     base: str = BASE,
     built_from: str | None = None,
+    variables: dict[str, str] | None = None,
     **answers: str,
 ) -> Outcome:
-    """Build `source`; what ECR has then says that it was built from `built_from`, by default from that."""
+    """Build `source`, with further `variables`.
+
+    What ECR has then says that it was built from `built_from`, by default from that.
+    """
     labels = {"semif.source-sha256": built_from or source}
     config = codebuild.source / "config.json"
     config.write_text(json.dumps({"config": {"Labels": labels}}))
@@ -189,6 +193,7 @@ def build_image(
         "MODEL_BUCKET": "bucket",
         "REPOSITORY_URI": REPOSITORY,
         "SOURCE_SHA256": source,
+        **(variables or {}),
     }
     answers = IMAGE_ANSWERS | {"get-download-url-for-layer": config.as_uri()} | answers
     return codebuild.run("buildspec.yml", environment, answers, fail_at)
@@ -217,6 +222,17 @@ def test_an_image_is_built_pushed_and_read_back(image_build: CodeBuild) -> None:
         "LLAMA_CPP_BUILD=",
     ):
         assert part in build
+    assert "PIP_INDEX_URL" not in build
+
+
+@in_both_shells
+def test_a_mirror_of_the_package_index_reaches_the_image_build(image_build: CodeBuild) -> None:
+    index = "https://pypi.example.com/simple"
+    outcome = build_image(image_build, variables={"PIP_INDEX_URL": index})
+    assert outcome.passed, outcome.output
+    [build] = [call["arguments"] for call in outcome.calls if "buildx" in call["arguments"]]
+    assert build[build.index(f"PIP_INDEX_URL={index}") - 1] == "--build-arg"
+    assert build[-1] == "adapter_image"
 
 
 def test_what_the_image_holds_is_stored_under_its_digest(image_build: CodeBuild) -> None:
@@ -377,7 +393,8 @@ def test_a_model_is_packed_and_its_pins_exported(codebuild: CodeBuild) -> None:
         "MODEL_FORMAT": "tar.gz",
     }
     venv, pip, build = outcome.commands("python3") + outcome.commands("python-stand-in")
-    assert venv == "-m venv .venv"
+    assert venv == "-m venv --without-pip .venv"
+    assert pip.startswith("-m pip --python .venv install ")
     assert "--require-hashes" in pip
     assert build == "-m semif model build embedded --format tar.gz --output s3://bucket/models --json"
 

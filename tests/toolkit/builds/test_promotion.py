@@ -27,6 +27,7 @@ from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import base_image
 from semif.images.image_copy import EcrRepository, copy_image
+from semif.images.image_ref import ImageRef
 from semif.lock.lock_file import BuiltImage, Lock, Origin, read_lock, write_lock
 from semif.models.packaging.publish import CONTENT_METADATA, MANIFEST_METADATA
 from semif.models.presets import load_preset
@@ -248,6 +249,28 @@ def test_a_layer_goes_in_parts_of_the_size_that_ecr_asks_for(chain: SimpleNamesp
     assert [found["layerSize"] for found in there["layers"]] == [len(layer)]
 
 
+def test_both_images_of_a_pool_that_ends_in_cpus_are_elsewhere(
+    chain: SimpleNamespace, layers: Layers
+) -> None:
+    pool = {"instance_type": None, "instance_pool": ["ml.g6.xlarge", "ml.c6i.large"]}
+    for name in ("source", "target"):
+        target = getattr(chain, name)
+        endpoint = target.environment.endpoint.model_copy(update=pool)
+        mixed = target.environment.model_copy(update={"endpoint": endpoint})
+        setattr(chain, name, replace(target, environment=mixed))
+    _, digest = push_image(chain.source.aws, layers, b"a layer of CUDA's")
+    lock = read_lock(chain.source.lock_path)
+    on_gpu = {"uri": ImageRef(lock.image.uri.repository, digest), "base": base_image("cuda")}
+    images = {"image": lock.image.model_copy(update=on_gpu), "fallback_image": lock.image}
+    write_lock(chain.source.lock_path, lock.model_copy(update=images))
+    done = promote(chain.source, chain.target)
+    repository = f"{ACCOUNT}.dkr.ecr.eu-central-1.amazonaws.com/semif-live"
+    assert list(done.lock.image_uris.values()) == [f"{repository}@{digest}", f"{repository}@{chain.digest}"]
+    assert done.image_copied
+    assert all(image_in(chain.target.aws, imageDigest=one) for one in (digest, chain.digest))
+    assert not promote(chain.source, chain.target).image_copied
+
+
 def test_a_second_promotion_copies_nothing(chain: SimpleNamespace, layers: Layers) -> None:
     promote(chain.source, chain.target)
     layers.served.clear()
@@ -386,11 +409,11 @@ def test_a_published_container_needs_no_copy(chain: SimpleNamespace, monkeypatch
     write_lock(source.lock_path, Lock.model_validate(content))
     asked: list[Any] = []
 
-    def look(aws: Aws, environment: Environment) -> str | None:
+    def look(aws: Aws, environment: Environment) -> tuple[str, ...]:
         asked.append((aws.region, environment.name))
-        return None
+        return ()
 
-    monkeypatch.setattr(promotion, "published_image_problem", look)  # AWS's registry is not in moto
+    monkeypatch.setattr(promotion, "published_image_problems", look)  # AWS's registry is not in moto
     done = promote(source, target)
     assert asked == [("eu-central-1", "live")]
     assert done.lock.image_uri == f"{registry.format('eu-central-1')}@{base.digest}"

@@ -21,21 +21,18 @@ from semif.deployment.rollback import deployed_lock, find_rollback
 from semif.deployment.stages import deploy_endpoint, destroy, roll_back
 from semif.environment.environment import load_environment
 from semif.errors import ProblemsError, SemifError
-from semif.lock.lock_file import TEMPLATE_METADATA, Lock, lock_path, read_lock, write_lock
+from semif.lock.lock_file import TEMPLATE_METADATA, lock_path, read_lock, write_lock
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.target.target import Target
-from tests.support.servers.recorded import Recorded, Reply
-
-EXAMPLE = json.loads((Path(__file__).parents[2] / "infra" / "locks" / "demo.json").read_bytes())
-ARN = "arn:aws:sagemaker:eu-central-1:111122223333:endpoint/semif-demo"
-
-
-def lock_of(digit: str) -> Lock:
-    """A lock of the demo environment whose image has a digest of this digit."""
-    content = {key: value for key, value in EXAMPLE.items() if key != "example"}
-    uri = content["image"]["uri"].partition("@")[0] + "@sha256:" + digit * 64
-    return Lock.model_validate(content | {"image": content["image"] | {"uri": uri}})
-
+from tests.support.servers.recorded import Recorded
+from tests.support.servers.recorded_deployment import (
+    cdk,
+    endpoint,
+    fleet,
+    lock_of,
+    tell_endpoint,
+    tell_stack,
+)
 
 OLD, NEW = lock_of("1"), lock_of("2")
 
@@ -59,80 +56,6 @@ def target(account: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return Target(
         tmp_path, load_environment("demo"), account.aws, NEW.account, path, local=False, poll_seconds=0
     )
-
-
-SYNTH = """\
-if [ "$1" = synth ]; then
-  while [ "$1" != --output ]; do shift; done
-  cp template.json "$2/Semif-demo-Endpoint.template.json"
-  exit
-fi
-"""
-
-
-def cdk(target: Target, script: str, template: dict[str, Any] | None = None) -> None:
-    """Have the CDK's CLI be this shell script, and synthesise `template`: by default, as it is deployed."""
-    path = target.root / "node_modules" / ".bin" / "cdk"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    (target.root / "template.json").write_text(json.dumps(template or {}))
-    path.write_text(f"#!/bin/sh\n{SYNTH}{script}\n")
-    path.chmod(0o755)
-
-
-def endpoint(status: str, config: str = "config-new", **more: Any) -> Reply:
-    times = {"CreationTime": 0, "LastModifiedTime": 0}
-    told = {"EndpointName": "semif-demo", "EndpointArn": ARN, "EndpointConfigName": config}
-    return {**told, **times, "EndpointStatus": status, **more}
-
-
-def fleet(current: int, desired: int, *stages: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "VariantName": "AllTraffic",
-            "CurrentInstanceCount": current,
-            "DesiredInstanceCount": desired,
-            "VariantStatus": [{"Status": stage} for stage in stages],
-        }
-    ]
-
-
-def tell_stack(
-    account: Recorded, deployed: Lock | None, *, config: str = "config-new", status: str = "UPDATE_COMPLETE"
-) -> None:
-    """The Endpoint stack: with which lock it was deployed before, and which configuration it has after."""
-    cloudformation = account.aws.cloudformation
-    if deployed is None:
-        missing = ("ValidationError", "Stack with id Semif-demo-Endpoint does not exist")
-        account.tell(cloudformation, "describe_stacks", missing)
-    else:
-        stack = {"StackName": "Semif-demo-Endpoint", "CreationTime": 0, "StackStatus": status}
-        account.tell(cloudformation, "describe_stacks", {"Stacks": [stack]})
-        template = {"Resources": {}, "Metadata": {TEMPLATE_METADATA: deployed.content()}}
-        account.tell(cloudformation, "get_template", {"TemplateBody": json.dumps(template)})
-    resource = {
-        "LogicalResourceId": "EndpointConfig1A2B",
-        "PhysicalResourceId": f"arn:aws:sagemaker:eu-central-1:111122223333:endpoint-config/{config.lower()}",
-        "ResourceType": "AWS::SageMaker::EndpointConfig",
-        "LastUpdatedTimestamp": 0,
-        "ResourceStatus": "UPDATE_COMPLETE",
-    }
-    account.tell(cloudformation, "list_stack_resources", {"StackResourceSummaries": [resource]})
-
-
-def tell_endpoint(account: Recorded, lock: Lock, *looks: Reply, before: Lock | None = None) -> None:
-    """What each look at the endpoint finds, the last one from then on.
-
-    It runs the image of `before` at the first look, where there is one, and that of `lock` from then on.
-    """
-    sagemaker = account.aws.sagemaker
-    account.tell(sagemaker, "describe_endpoint", *looks)
-    config = {"EndpointConfigName": "c", "EndpointConfigArn": "a" * 20, "CreationTime": 0}
-    variant = {"VariantName": "AllTraffic", "ModelName": "model", "InstanceType": "ml.c6i.large"}
-    account.tell(sagemaker, "describe_endpoint_config", config | {"ProductionVariants": [variant]})
-    model = {"ModelName": "model", "ModelArn": "a" * 20, "CreationTime": 0}
-    served = [before, lock] if before is not None else [lock]
-    containers = [{"Image": one.image_uri, "ModelDataUrl": one.model.address} for one in served]
-    account.tell(sagemaker, "describe_model", *(model | {"PrimaryContainer": one} for one in containers))
 
 
 def tell_log(account: Recorded, *streams: tuple[str, int]) -> None:

@@ -57,6 +57,7 @@ def case(path: str, network: str = "none", *, encrypted: bool = False) -> str:
             "network": network,
             "encrypted": encrypted,
             "operation": "still",
+            "walled": False,
             "mode": "realtime",
             "retained": False,
             "bounded": False,
@@ -127,21 +128,21 @@ def test_a_warning_is_told_and_is_no_failure(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "types", "accelerator", "variable"),
+    ("path", "types", "accelerators", "variable"),
     [
-        ("cpu", ["ml.c6i.xlarge"], "cpu", "SEMIF_ENDPOINT_NAME"),
-        ("cuda", ["ml.g6.xlarge", "ml.g5.xlarge"], "cuda", "SEMIF_GPU_LAYERS"),
-        ("graviton", ["ml.c7g.xlarge", "ml.c6gd.xlarge"], "graviton", "SEMIF_ENDPOINT_NAME"),
-        ("text-cuda", ["ml.g6.xlarge", "ml.g5.xlarge"], "cuda", "SM_LLAMA_CPP_N_GPU_LAYERS"),
+        ("cpu", ["ml.c6i.xlarge"], ["cpu"], "SEMIF_ENDPOINT_NAME"),
+        ("cuda", ["ml.g6.xlarge", "ml.g5.xlarge"], ["cuda", "cuda"], "SEMIF_GPU_LAYERS"),
+        ("graviton", ["ml.c7g.xlarge", "ml.c6gd.xlarge"], ["graviton", "graviton"], "SEMIF_ENDPOINT_NAME"),
+        ("text-fallback", ["ml.g6.xlarge", "ml.c6i.4xlarge"], ["cuda", "cpu"], "SM_LLAMA_CPP_N_GPU_LAYERS"),
     ],
 )
 def test_show_tells_what_an_environment_comes_to(
-    project: Path, path: str, types: list[str], accelerator: str, variable: str
+    project: Path, path: str, types: list[str], accelerators: list[str], variable: str
 ) -> None:
     write(project, path, case(path))
     view = shown(path)
     assert [instance["instance_type"] for instance in view["instances"]] == types
-    assert {instance["accelerator"] for instance in view["instances"]} == {accelerator}
+    assert [instance["accelerator"] for instance in view["instances"]] == accelerators
     assert view["endpoint_name"] == f"semif-{path}"
     assert variable in view["container_variables"]
     image = view["pins"]["base_image"]
@@ -149,7 +150,7 @@ def test_show_tells_what_an_environment_comes_to(
     assert view["pins"]["model"]["sha256"].startswith("b179c952")
     need = view["memory_needed"]
     assert need["memory_bytes"] + need["gpu_memory_bytes"] >= need["weights_bytes"] == 98_362_432
-    assert (need["gpu_memory_bytes"] > 0) == (accelerator == "cuda")
+    assert (need["gpu_memory_bytes"] > 0) == (accelerators[0] == "cuda")
     for instance in view["instances"]:
         assert need["memory_bytes"] < instance["usable_memory_bytes"] < instance["memory_bytes"]
     text = semif("show", path).stdout
@@ -160,6 +161,7 @@ def test_show_tells_what_an_environment_comes_to(
         image["pinned"] or "pins no dig",
     ):
         assert word in text
+    assert ("memory needed on ml.c6i.4xlarge, estimated" in text) == (path == "text-fallback")
 
 
 def test_show_tells_where_each_value_is_from(project: Path) -> None:

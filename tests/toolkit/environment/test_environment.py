@@ -80,7 +80,6 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
             "",
             "mix accelerators: ml.c6i.large (cpu), ml.c7g",
         ),
-        (f'instance_pool = ["ml.c6i.large", "ml.g6.xlarge"]\n{AMI}', "", "mix accelerators"),
         ('instance_type = "c6i.large"', "", "'c6i.large' is not an instance type, write ml.FAMILY.SIZE"),
         (
             'instance_type = "ml.c6x.large"',
@@ -122,6 +121,8 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         (ONE, 'api_key = "k"', "adapter.api_key is not a known key: IAM guards the endpoint"),
         (ONE, "treads = 2", "adapter.treads is not a known key"),
         (ONE, "gpu_layers = 4", "adapter.gpu_layers = 4: ml.c6i.large has no GPU"),
+        (ONE, 'template = "direct-options-v1"', "lists options behind letters, which are not read"),
+        (ONE, '[registry]\ngroup = "-a"', "registry.group: '-a' must be 1 to 63 letters"),
         (GPU_POOL, "gpu_layers = 0", "ml.g6.xlarge has a GPU that would idle"),
         (ONE, "[scaling]", "scaling.max_instance_count is missing"),
         (

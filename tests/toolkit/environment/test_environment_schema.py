@@ -1,18 +1,18 @@
 """The JSON Schema of environment files: fresh, true for the shipped files, and strict."""
 
 import tomllib
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-import jsonschema
 import pytest
 
 from semif.environment.environment import Environment, environments_folder
 from semif.environment.problems import FIXED_SETTINGS
 from semif.environment.schema import SCHEMA_FILE, environment_schema, schema_text
-from semif_adapter.contract.settings import Settings
+from semif_adapter.contract.settings import SECRET, Settings
 from tests.infra.matrix import cases, environment_file
 
-VALIDATOR = jsonschema.Draft7Validator(environment_schema())
 MINIMAL: dict[str, Any] = {
     "kind": "decision",
     "removal": "destroy",
@@ -21,24 +21,35 @@ MINIMAL: dict[str, Any] = {
 }
 
 
-def test_the_committed_schema_is_fresh_and_a_schema() -> None:
+@pytest.fixture(scope="module")
+def jsonschema() -> ModuleType:
+    """Imported here alone: it takes more than a CPU second, which not every worker shall pay."""
+    return import_module("jsonschema")
+
+
+@pytest.fixture(scope="module")
+def validator(jsonschema: ModuleType) -> Any:
+    return jsonschema.Draft7Validator(environment_schema())
+
+
+def test_the_committed_schema_is_fresh_and_a_schema(jsonschema: ModuleType) -> None:
     committed = (environments_folder() / SCHEMA_FILE).read_text()
     assert committed == schema_text(), "run `semif env schema > environments/environment.schema.json`"
     jsonschema.Draft7Validator.check_schema(environment_schema())
 
 
-def test_every_shipped_file_names_the_schema_and_keeps_to_it() -> None:
+def test_every_shipped_file_names_the_schema_and_keeps_to_it(validator: Any) -> None:
     files = sorted(environments_folder().glob("*.toml"))
     assert files
     for path in files:
         lines = path.read_text()
         assert lines.startswith(f"#:schema ./{SCHEMA_FILE}\n"), path
-        VALIDATOR.validate(tomllib.loads(lines))
+        validator.validate(tomllib.loads(lines))
 
 
 @pytest.mark.parametrize("name", cases())
-def test_every_case_of_the_matrix_keeps_to_it(name: str) -> None:
-    VALIDATOR.validate(tomllib.loads(environment_file(cases()[name])))
+def test_every_case_of_the_matrix_keeps_to_it(validator: Any, name: str) -> None:
+    validator.validate(tomllib.loads(environment_file(cases()[name])))
 
 
 def test_every_key_is_described_for_the_editor() -> None:
@@ -52,7 +63,7 @@ def test_every_key_is_described_for_the_editor() -> None:
 
     assert not undescribed(environment_schema(), "")
     adapter = environment_schema()["properties"]["adapter"]["properties"]
-    assert set(adapter) == set(Settings.model_fields) - {*FIXED_SETTINGS, "api_key"}
+    assert set(adapter) == set(Settings.model_fields) - {*FIXED_SETTINGS, *SECRET}
     keys = {field.alias or name for name, field in Environment.model_fields.items()}
     assert set(environment_schema()["properties"]) == keys - {"name"}
 
@@ -81,7 +92,7 @@ def test_every_key_is_described_for_the_editor() -> None:
     ],
     ids=str,
 )
-def test_what_the_schema_refuses(change: dict[str, Any]) -> None:
-    VALIDATOR.validate(MINIMAL)
+def test_what_the_schema_refuses(jsonschema: ModuleType, validator: Any, change: dict[str, Any]) -> None:
+    validator.validate(MINIMAL)
     with pytest.raises(jsonschema.ValidationError):
-        VALIDATOR.validate(MINIMAL | change)
+        validator.validate(MINIMAL | change)

@@ -42,10 +42,10 @@ def few(tmp_path: Path) -> Path:
     return path
 
 
-def test_each_wording_is_asked_and_kept(embedded_url: str, few: Path, tmp_path: Path) -> None:
+def test_each_wording_is_asked_and_kept(adapter_url: str, few: Path, tmp_path: Path) -> None:
     file, folder = tmp_path / "two.toml", tmp_path / "runs"
     file.write_text(TWO)
-    status, output, said = wordings("--url", embedded_url, few, file, "-o", folder)
+    status, output, said = wordings("--url", adapter_url, few, file, "-o", folder)
     assert status == 0, said
     rows = [line.split() for line in output.splitlines()]
     assert sorted(row[0] for row in rows if row[1:2] and row[2:3] == ["of"]) == ["bare", "described"]
@@ -58,11 +58,11 @@ def test_each_wording_is_asked_and_kept(embedded_url: str, few: Path, tmp_path: 
         assert [one.options_sha256 for one in kept] == [task.wording.options_sha256 for task in asked]
         assert [one.option_ids for one in kept] == [("yes", "no")] * 4, "the tasks' own order"
     asked_once = {name: run.records for name, run in runs.items()}
-    again = json.loads(wordings("--url", embedded_url, few, file, "-o", folder, "--json")[1])
+    again = json.loads(wordings("--url", adapter_url, few, file, "-o", folder, "--json")[1])
     assert {name: read_run(folder / f"{name}.jsonl").records for name in runs} == asked_once
     assert len(again["pairs"]) == 1
     file.write_text(TWO.replace("Is it spam?", "Is it bad?"))
-    status, _, said = wordings("--url", embedded_url, few, file, "-o", folder)
+    status, _, said = wordings("--url", adapter_url, few, file, "-o", folder)
     assert (status, "tasks, by SHA-256, was" in said) == (1, True), "no answer of other words is taken"
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
-from sagemaker.core import image_uris
 
 from semif.aws.clients import Aws
 from semif.cli import main
@@ -19,6 +18,7 @@ from semif.errors import SemifError
 from semif.images.base_images import base_image, check_knows_head
 from semif.images.pin_from_registry import VERSION_TAG, find_regional_pin
 from semif.project.root import PROJECT_VARIABLE
+from tests.support.sagemaker_sdk import IMAGE_URI_CONFIG
 from tests.support.servers.oci_registry import CONFIG, DOCKER, IMAGE, INDEX, OciRegistry, digest_of
 from tests.support.servers.running import running
 
@@ -409,8 +409,7 @@ def test_a_container_with_decision_heads_is_preferred_or_missed(
 
 @pytest.mark.parametrize(("name", "device"), [("llama-cpp", "cpu"), ("llama-cpp-arm64", "cpu")])
 def test_full_versions_are_what_the_sagemaker_sdk_lists(name: str, device: str) -> None:
-    folder = Path(image_uris.__file__).parent / "image_uri_config"
-    listed = json.loads((folder / f"{name}.json").read_text())["versions"]
+    listed = json.loads((IMAGE_URI_CONFIG / f"{name}.json").read_text())["versions"]
     tags = {f"{entry['tag_prefix']}-{entry['container_version'][device]}" for entry in listed.values()}
     assert tags >= {f"server-sagemaker-{device}-v{version}" for version in ("1", "1.0", "1.0.0", "1.0.1")}
     assert all(VERSION_TAG.fullmatch(tag) for tag in tags)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import botocore.session
 import pytest
-from sagemaker.core import image_uris
 
 from semif.errors import SemifError
 from semif.images.base_images import base_image
 from semif.images.regional_images import build_base, regional_image, registries, registry_of
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.sagemaker.instances import Accelerator
+from tests.support.sagemaker_sdk import IMAGE_URI_CONFIG
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,9 @@ def test_only_the_partition_aws_builds_from_the_public_registry() -> None:
 
 @pytest.mark.parametrize("name", ["llama-cpp", "llama-cpp-arm64"])
 def test_the_registries_are_those_that_the_sagemaker_sdk_knows(name: str) -> None:
-    folder = Path(image_uris.__file__).parent / "image_uri_config"
-    accounts = json.loads((folder / f"{name}.json").read_text())["versions"]["1"]["registries"]
+    from sagemaker.core import image_uris  # noqa: PLC0415 - 3 CPU seconds, which not every worker shall pay
+
+    accounts = json.loads((IMAGE_URI_CONFIG / f"{name}.json").read_text())["versions"]["1"]["registries"]
     hosts = {region: host.split(".") for region, host in registries().items()}
     assert {region: host[0] for region, host in hosts.items()} == accounts
     assert all(host[1:4] == ["dkr", "ecr", region] for region, host in hosts.items())

@@ -3,9 +3,12 @@
 import hashlib
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -117,7 +120,20 @@ def test_presets_are_listed(project: Path) -> None:
 
 def test_help_teaches_every_command() -> None:
     told = run("--help").stdout
-    for name in COMMANDS:
-        assert f"  {name} " in told
+    for name, entry in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(entry.help)}$", told, re.MULTILINE)
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        assert command.get_short_help_str(limit=len(entry.help) + 20) == entry.help
         assert run(name, "--help").exit_code == 0
     assert run("--version").stdout.startswith("semif, version ")
+
+
+def test_help_of_all_commands_loads_none() -> None:
+    program = (
+        "import sys; from semif.cli import main; main(['--help'], standalone_mode=False); print(*sys.modules)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert [name for name in loaded if re.match(r"semif\.cli\.(asking|operating|preparing)|boto", name)] == []

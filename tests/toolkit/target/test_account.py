@@ -345,6 +345,15 @@ def test_a_region_that_the_file_does_not_name_is_held_against_the_tables(
     assert "us-gov-west-1 cannot log in to public.ecr.aws" in found.problems[0]
 
 
+def test_a_mirror_of_the_base_needs_no_public_registry(aws: Aws, project: Path) -> None:
+    mirror = "111122223333.dkr.ecr.us-gov-west-1.amazonaws.com/mirror/llama-cpp"
+    with (project / "environments" / "dev.toml").open("a") as file:
+        file.write(f'\n[builds]\nbase_repository = "{mirror}"\n')
+    there = Aws(region="us-gov-west-1")
+    there.ssm.put_parameter(Name=BOOTSTRAP_PARAMETER, Value="23", Type="String", Overwrite=True)
+    assert checked(there, ("ml.c6i.8xlarge", 9), environment="dev").problems == []
+
+
 @pytest.mark.parametrize(
     ("reply", "told"),
     [

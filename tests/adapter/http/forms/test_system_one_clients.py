@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
 
 KEY = "a-key-for-tests"
+NEXT_KEY = "another-key-for-tests"
 # Long enough for the SDK to compress it.
 STATE = "I was charged twice for my March invoice and want one payment back, or I call my bank. " * 13
 QUESTIONS = {
@@ -47,9 +48,12 @@ PATIENT = {"SEMIF_DEADLINE_SECONDS": "600"}
 @pytest.fixture(scope="module")
 def locked(tiny_gguf: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("serve") / "log"
-    with serving(log, model=str(tiny_gguf()), SEMIF_API_KEY=KEY, **PATIENT) as url:
+    with serving(
+        log, model=str(tiny_gguf()), SEMIF_API_KEY=KEY, SEMIF_API_KEY_NEXT=NEXT_KEY, **PATIENT
+    ) as url:
         yield url
     assert KEY not in log.read_text()
+    assert NEXT_KEY not in log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +105,11 @@ def test_the_official_sdk_gets_typed_answers(locked: str, compression: str | boo
     assert reply.usage.input_tokens
     assert reply.usage.output_tokens == 0
     assert reply.request_id == reply.raw_http_response.headers["x-request-id"]
+
+
+def test_the_key_that_comes_next_is_taken_as_well(locked: str) -> None:
+    with TypeSafeClient(api_key=NEXT_KEY, base_url=locked, timeout=120) as client:
+        assert client.models.list().models[0].name == "tiny-qwen3"
 
 
 def test_the_official_sdk_tells_a_wrong_key(locked: str) -> None:
