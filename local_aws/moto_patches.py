@@ -82,7 +82,12 @@ def _check_region(context: LocalContext, region: str) -> None:
 
 def serve_invocations(context: LocalContext, endpoints: SageMakerEndpoints) -> None:
     """Let InvokeEndpoint and InvokeEndpointAsync reach the endpoint; moto answers with a canned body."""
-    passed_on = ("Content-Type", "Accept", "X-Amzn-SageMaker-Custom-Attributes")
+    passed_on = (
+        "Content-Type",
+        "Accept",
+        "X-Amzn-SageMaker-Custom-Attributes",
+        "X-Amzn-SageMaker-Inference-Id",
+    )
 
     def invoke_endpoint(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
         name = unquote(urlparse(self.uri).path.split("/")[2])
@@ -160,6 +165,12 @@ def know_resources(classes: Mapping[str, type[Resource]]) -> None:
 
 def _unknown(types: list[str]) -> str:
     return f"Template format error: Unrecognized resource types: {types}; the local AWS does not have them"
+
+
+class ChangeSetNotFoundError(ValidationError):
+    """What the CDK's command line waits for before it makes the next one of the name."""
+
+    code = "ChangeSetNotFound"
 
 
 def run_stacks_in_the_background() -> None:

@@ -1,50 +1,24 @@
-"""`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`, the default too."""
+"""`python -m semif_adapter serve`: what the container starts. SageMaker passes `serve`, the default too.
 
-import os
+The imports take a second, and on a busy machine several. A stop that comes meanwhile ends the process as one
+that comes while the model loads, so the signals are seen to before anything else is imported. As process 1,
+which has no signal's default action, the container would otherwise hear of no stop until it serves.
+"""
+
 import sys
-from collections.abc import Callable
-from typing import NoReturn
 
-from semif_adapter.contract.errors import StartupError
-from semif_adapter.contract.settings import Settings
-from semif_adapter.engine.engine import Engine
-from semif_adapter.http.server import serve
-from semif_adapter.serving import line_writer
-
-EXIT_FAILED = 1
-EXIT_USAGE = 64
-"""EX_USAGE of sysexits.h."""
-MOST_SAID = 10_000
-"""Characters of one message: a manifest may have a hundred thousand problems, and long lines are lost."""
+from semif_adapter.http.early_stop import stop_before_serving
 
 
-def start(arguments: list[str], run: Callable[[Settings], int]) -> NoReturn:
-    """Serve until stopped, then end the process: with EXIT_FAILED, EXIT_USAGE or what `run` returns."""
-    line_writer.open_standard_files()
-    status = _status(arguments, run)
-    line_writer.flush()
-    # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
-    # interpreter's orderly end would destroy what that thread uses.
-    os._exit(status)
+def main() -> None:
+    """Serve what the variables say, and end the process."""
+    stop_before_serving()
+    from semif_adapter.engine.engine import Engine  # noqa: PLC0415 - see above
+    from semif_adapter.http.server import serve  # noqa: PLC0415
+    from semif_adapter.http.start import start  # noqa: PLC0415
 
-
-def _status(arguments: list[str], run: Callable[[Settings], int]) -> int:
-    if arguments not in ([], ["serve"]):
-        _say(f"unknown arguments {arguments}, the only one is serve")
-        return EXIT_USAGE
-    try:
-        return run(Settings.from_env(os.environ))
-    except StartupError as error:
-        _say(f"cannot start: {error}")
-        return EXIT_FAILED
-
-
-def _say(message: str) -> None:
-    """One line for the operator, whatever the message holds."""
-    line = " ".join(message.split())
-    cut = line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]} and more"
-    line_writer.STANDARD_ERROR.write(f"semif_adapter: {cut}")
+    start(sys.argv[1:], lambda settings: serve(settings, lambda: Engine.load(settings)))
 
 
 if __name__ == "__main__":
-    start(sys.argv[1:], lambda settings: serve(settings, lambda: Engine.load(settings)))
+    main()

@@ -35,7 +35,14 @@ class ArtifactsStack(EnvironmentStack):
         retain = environment.removal == "retain"
         removal_policy = RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY
         key = self.encryption_key
-        bucket = ModelBucket(self, "ModelBucket", encryption_key=key, removal_policy=removal_policy)
+        given = environment.existing.bucket
+        bucket = ModelBucket(
+            self,
+            "ModelBucket",
+            bucket=None if given is None else self.existing_bucket("ExistingBucket", given),
+            encryption_key=key,
+            removal_policy=removal_policy,
+        )
         builds = environment.builds or BuildsTable.model_validate({})
         network = self._build_network(builds)
         model_build = ModelBuild(

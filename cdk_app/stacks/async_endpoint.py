@@ -17,7 +17,7 @@ class AsyncEndpointStack(EndpointStack):
     asynchronous = True
 
     def async_inference(self, environment: Environment, /) -> AsyncInference:
-        """Bucket and topics of an asynchronous endpoint. `semif destroy` empties the bucket of BucketName."""
+        """Bucket and topics of an asynchronous endpoint. `semif destroy` empties a bucket of the stack's."""
         table = environment.async_
         of_file = {
             "success_topic": (table.success_topic_arn, "SuccessTopic"),
@@ -29,9 +29,11 @@ class AsyncEndpointStack(EndpointStack):
             if arn is not None
         }
         retain = environment.removal == "retain"
+        given = environment.existing.files_bucket
         made = AsyncInference(
             self,
             "AsyncInference",
+            bucket=None if given is None else self.existing_bucket("FilesBucket", given),
             concurrent_invocations_per_instance=environment.concurrent_invocations,
             encryption_key=self.encryption_key,
             expiry_days=table.expiry_days,

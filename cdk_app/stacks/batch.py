@@ -25,9 +25,11 @@ class BatchStack(ModelStack):
             lock=lock,
         )
         retain = environment.removal == "retain"
+        given = environment.existing.files_bucket
         files = BatchFiles(
             self,
             "BatchFiles",
+            bucket=None if given is None else self.existing_bucket("FilesBucket", given),
             encryption_key=self.encryption_key,
             removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import CfnOutput
+from aws_cdk import CfnOutput, CfnParameter, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as cloudwatch_actions
 from aws_cdk import aws_sagemaker as sagemaker
@@ -10,10 +10,14 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from cdk_app.stacks.model_stack import ModelStack
+from semif.aws.expiry import EXPIRES_AT, EXPIRY_OUTPUT, TIME_PATTERN
 from semif.environment.environment import Environment
+from semif.environment.environment_file import ENVIRONMENT_TAG
 from semif.environment.tables import ScalingTable
 from semif.lock.lock_file import Lock
 from semif_constructs.hosting.async_inference import AsyncInference
+from semif_constructs.hosting.data_capture import DataCapture
+from semif_constructs.hosting.endpoint_expiry import EndpointExpiry
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.update_policy import deployment_config
 from semif_constructs.hosting.variant_scaling import VariantScaling
@@ -21,6 +25,7 @@ from semif_constructs.signals.endpoint_metrics import EndpointMetrics
 from semif_constructs.watching.alarm_topic import AlarmTopic
 from semif_constructs.watching.capacity_alarms import CapacityAlarms
 from semif_constructs.watching.endpoint_dashboard import EndpointDashboard
+from semif_constructs.watching.monthly_budget import MonthlyBudget
 from semif_constructs.watching.request_alarms import RequestAlarms
 
 
@@ -41,7 +46,8 @@ class EndpointStack(ModelStack):
             environment=environment,
             lock=lock,
         )
-        told = self._told(environment)
+        topic = self._alarm_topic(environment)
+        told = [] if topic is None else [cloudwatch_actions.SnsAction(topic)]
         request_alarms = self._request_alarms(environment, told)
         model = self.model
         if request_alarms is not None and environment.deployment is not None:
@@ -53,6 +59,7 @@ class EndpointStack(ModelStack):
             async_inference=self.async_inference(environment),
             container_startup_health_check_timeout_seconds=environment.startup_timeout_seconds,
             creates_log_group=environment.preset is None,  # else the Artifacts stack has one
+            data_capture=self._data_capture(environment),
             deployment_config=self._deployment_config(environment, request_alarms),
             encryption_key=self.encryption_key,
             endpoint_name=environment.endpoint_name,
@@ -68,6 +75,16 @@ class EndpointStack(ModelStack):
             volume_size_gb=table.volume_size_gb,
         )
         self._scale(environment, endpoint)
+        self._expire(environment, endpoint)
+        if environment.budget is not None and topic is not None:
+            MonthlyBudget(
+                self,
+                "Budget",
+                monthly_usd=environment.budget.monthly_usd,
+                tag_key=ENVIRONMENT_TAG,
+                tag_value=environment.name,
+                topic=topic,
+            )
         alarms = []
         if request_alarms is not None:
             alarms = [*request_alarms.alarms, *self._capacity_alarms(environment, endpoint, told).alarms]
@@ -83,13 +100,12 @@ class EndpointStack(ModelStack):
         CfnOutput(self, "EndpointName", value=endpoint.endpoint_name)
         CfnOutput(self, "EndpointArn", value=endpoint.endpoint_arn)
 
-    def _told(self, environment: Environment) -> Sequence[cloudwatch.IAlarmAction]:
+    def _alarm_topic(self, environment: Environment) -> sns.ITopic | None:
         """What the alarms tell: the file's topic, or one of the stack's own."""
         if environment.alarms is None:
-            return []
+            return None
         if environment.alarms.topic_arn is not None:
-            given = sns.Topic.from_topic_arn(self, "AlarmTopic", environment.alarms.topic_arn)
-            return [cloudwatch_actions.SnsAction(given)]
+            return sns.Topic.from_topic_arn(self, "AlarmTopic", environment.alarms.topic_arn)
         made = AlarmTopic(
             self,
             "AlarmTopic",
@@ -97,11 +113,47 @@ class EndpointStack(ModelStack):
             endpoint_name=environment.endpoint_name,
         )
         CfnOutput(self, "AlarmTopicArn", value=made.topic.topic_arn)
-        return [cloudwatch_actions.SnsAction(made.topic)]
+        return made.topic
+
+    def _expire(self, environment: Environment, endpoint: ModelEndpoint) -> None:
+        """Delete the endpoint at a time that each deployment gives as a parameter."""
+        if environment.endpoint.expires_after_hours is None:
+            return
+        at = CfnParameter(
+            self,
+            EXPIRES_AT,
+            allowed_pattern=TIME_PATTERN,
+            description="when the endpoint is deleted, in UTC; semif deploy gives it anew",
+        )
+        EndpointExpiry(
+            self,
+            "Expiry",
+            at=at.value_as_string,
+            endpoint=endpoint,
+            scaled=environment.scaling is not None,
+        )
+        CfnOutput(self, EXPIRY_OUTPUT, value=at.value_as_string)
 
     def async_inference(self, _environment: Environment, /) -> AsyncInference | None:
         """The queue of the endpoint; None: it has none."""
         return None
+
+    def _data_capture(self, environment: Environment) -> DataCapture | None:
+        """What keeps a share of the requests. `semif destroy` empties the bucket of BucketName."""
+        table = environment.data_capture
+        if table is None:
+            return None
+        retain = environment.removal == "retain"
+        made = DataCapture(
+            self,
+            "DataCapture",
+            encryption_key=self.encryption_key,
+            expiry_days=table.expiry_days,
+            removal_policy=RemovalPolicy.RETAIN if retain else RemovalPolicy.DESTROY,
+            sampling_percent=table.sampling_percent,
+        )
+        CfnOutput(self, "BucketName", value=made.bucket.bucket_name)
+        return made
 
     def backlog_age_seconds(self, _environment: Environment, /) -> int | None:
         """The age of the oldest request in the queue that sets off an alarm; None: there is no such alarm."""

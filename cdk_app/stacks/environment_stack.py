@@ -1,12 +1,13 @@
-"""What both stacks of an environment share: its place, its tags, its key, the bound of its roles."""
+"""What both stacks of an environment share: its place, bootstrap, tags, key, the bound of its roles."""
 
 from collections.abc import Sequence
 
-from aws_cdk import Annotations, Stack
+from aws_cdk import Annotations, DefaultStackSynthesizer, Stack
 from aws_cdk import Environment as AwsEnvironment
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from semif.environment.environment import Environment
@@ -32,6 +33,7 @@ class EnvironmentStack(Stack):
             description=f"Semif {environment.name}: {description}",
             env=AwsEnvironment(account=account, region=region),
             stack_name=name,
+            synthesizer=_synthesizer(environment.bootstrap_qualifier),
             tags=environment.aws_tags,
         )
         if environment.permissions_boundary is not None:
@@ -62,3 +64,14 @@ class EnvironmentStack(Stack):
             ec2.SecurityGroup.from_security_group_id(self, f"SecurityGroup{number}", group_id, mutable=False)
             for number, group_id in enumerate(ids, start=1)
         ]
+
+    def existing_bucket(self, construct_id: str, bucket_name: str) -> s3.IBucket:
+        """A bucket that is there already, encrypted with the environment's key where that has one."""
+        return s3.Bucket.from_bucket_attributes(
+            self, construct_id, bucket_name=bucket_name, encryption_key=self.encryption_key
+        )
+
+
+def _synthesizer(qualifier: str | None) -> DefaultStackSynthesizer | None:
+    """Deploys by the roles and the bucket of that bootstrap; None: by those of the CDK's default."""
+    return DefaultStackSynthesizer(qualifier=qualifier) if qualifier is not None else None

@@ -45,7 +45,9 @@ class ModelStack(EnvironmentStack):
         self._in_s3 = None if isinstance(pinned, HubModel) else pinned
         self._bucket = self._bucket_of(self._in_s3)
         preferred, *rest = environment.placements
-        self.model = self._served("Model", preferred, lock.image_uri)
+        self.model = self._served(
+            "Model", preferred, lock.image_uri, role=self._role(environment.existing.role_arn)
+        )
         self.fallback_model: ServedModel | None = None
         """For the CPU types that end a pool of GPU types: the same archive, and the same role."""
         if rest and lock.fallback_image_uri is not None:
@@ -75,8 +77,15 @@ class ModelStack(EnvironmentStack):
         """The bucket that the lock names, encrypted with the environment's key."""
         if model is None:
             return None
-        return s3.Bucket.from_bucket_attributes(
-            self, "ModelBucket", bucket_name=model.bucket, encryption_key=self.encryption_key
+        return self.existing_bucket("ModelBucket", model.bucket)
+
+    def _role(self, arn: str | None) -> iam.IRole | None:
+        """The role that is there already; None: the Model gets one of its own."""
+        if arn is None:
+            return None
+        # The name of the policy that grants go to: without it the same in every stack that has this role.
+        return iam.Role.from_role_arn(
+            self, "ExistingRole", arn, default_policy_name=f"{self.stack_name}-Granted"
         )
 
     def _security_groups(self, network: NetworkTable | None) -> Sequence[ec2.ISecurityGroup]:

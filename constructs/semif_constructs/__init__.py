@@ -2,9 +2,12 @@
 
 To host a model, give a `ServedModel` an `ImageRef` and `Settings`, and put a `ModelEndpoint` on it.
 To let requests wait in a queue, give the endpoint an `AsyncInference`.
+To keep a share of what callers ask, give the endpoint a `DataCapture`.
 To ask whole files in transform jobs, let `BatchFiles` grant it to the model's role.
 To follow the load, bound the instances with `VariantScaling`, and of a queue add `BacklogScaling`.
 To update step by step and to go back on alarms, give the endpoint a `deployment_config`.
+To have a throw-away endpoint deleted in time, make an `EndpointExpiry`.
+To be told what it costs, make a `MonthlyBudget`.
 To be told of trouble, let `RequestAlarms` and `CapacityAlarms` tell an `AlarmTopic`, or any alarm action.
 To ask and watch an endpoint that is there already, take `ModelEndpoint.from_endpoint_name`.
 To see how it does, make an `EndpointLog` and an `EndpointDashboard`, or take one of the `EndpointMetrics`.
@@ -23,7 +26,9 @@ from semif_constructs.builds.model_build import ModelBuild
 from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.batch_files import BatchFiles
+from semif_constructs.hosting.data_capture import DataCapture
 from semif_constructs.hosting.endpoint_base import EndpointBase
+from semif_constructs.hosting.endpoint_expiry import EndpointExpiry
 from semif_constructs.hosting.model_endpoint import ModelEndpoint
 from semif_constructs.hosting.served_model import ServedModel
 from semif_constructs.hosting.update_policy import deployment_config
@@ -33,6 +38,7 @@ from semif_constructs.signals.endpoint_metrics import EndpointMetrics
 from semif_constructs.watching.alarm_topic import AlarmTopic
 from semif_constructs.watching.capacity_alarms import CapacityAlarms
 from semif_constructs.watching.endpoint_dashboard import EndpointDashboard
+from semif_constructs.watching.monthly_budget import MonthlyBudget
 from semif_constructs.watching.request_alarms import RequestAlarms
 
 __all__ = [
@@ -43,8 +49,10 @@ __all__ = [
     "BatchFiles",
     "BuildNetwork",
     "CapacityAlarms",
+    "DataCapture",
     "EndpointBase",
     "EndpointDashboard",
+    "EndpointExpiry",
     "EndpointLog",
     "EndpointMetrics",
     "ImageBuild",
@@ -52,6 +60,7 @@ __all__ = [
     "ModelBucket",
     "ModelBuild",
     "ModelEndpoint",
+    "MonthlyBudget",
     "RequestAlarms",
     "ServedModel",
     "Settings",

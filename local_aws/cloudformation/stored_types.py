@@ -1,6 +1,7 @@
-"""Alarms, scaling and the policies of topics: kept by moto, where they can be looked up, and never acted on.
+"""Alarms, scaling, budgets, schedules, policies of topics: kept by moto, to be looked up, never acted on.
 
-No metric is published here: an alarm stays INSUFFICIENT_DATA, and nothing is scaled.
+No metric is published here: an alarm stays INSUFFICIENT_DATA, and nothing is scaled. Nothing costs anything,
+and no schedule comes to its time.
 """
 
 import json
@@ -12,7 +13,14 @@ from local_aws.core.context import LocalContext
 
 def watching_types(context: LocalContext) -> list[ResourceType]:
     """The resource types of watching and scaling an endpoint that moto's CloudFormation does not have."""
-    return [_alarm(context), _topic_policy(context), _scalable_target(context), _scaling_policy(context)]
+    return [
+        _alarm(context),
+        _topic_policy(context),
+        _scalable_target(context),
+        _scaling_policy(context),
+        _budget(context),
+        _schedule(context),
+    ]
 
 
 def _alarm(context: LocalContext) -> ResourceType:
@@ -87,6 +95,42 @@ def _scaling_policy(context: LocalContext) -> ResourceType:
         delete=lambda created: context.client("application-autoscaling").delete_scaling_policy(
             **created.attributes
         ),
+    )
+
+
+def _budget(context: LocalContext) -> ResourceType:
+    def create(name: str, properties: Params) -> Created:
+        named = properties | {"Budget": {"BudgetName": name} | properties["Budget"]}
+        wanted = _checked("budgets", "CreateBudget", named | {"AccountId": context.account})
+        context.client("budgets").create_budget(**wanted)
+        return Created(wanted["Budget"]["BudgetName"])
+
+    def delete(created: Created) -> None:
+        context.client("budgets").delete_budget(AccountId=context.account, BudgetName=created.physical_id)
+
+    return ResourceType("AWS::Budgets::Budget", create=create, delete=delete)
+
+
+def _schedule(context: LocalContext) -> ResourceType:
+    def request(operation: str, name: str, properties: Params) -> Params:
+        return _checked("scheduler", operation, properties | {"Name": name})
+
+    def create(name: str, properties: Params) -> Created:
+        reply = context.client("scheduler").create_schedule(**request("CreateSchedule", name, properties))
+        return Created(name, {"Arn": reply["ScheduleArn"]})
+
+    def update(created: Created, properties: Params) -> Created:
+        wanted = request("UpdateSchedule", created.physical_id, properties)
+        context.client("scheduler").update_schedule(**wanted)
+        return created
+
+    return ResourceType(
+        "AWS::Scheduler::Schedule",
+        create=create,
+        update=update,
+        delete=lambda created: context.client("scheduler").delete_schedule(Name=created.physical_id),
+        name_property="Name",
+        attributes=("Arn",),
     )
 
 

@@ -20,6 +20,7 @@ _JAVA_PATTERNS = {
     r"\p{ASCII}": r"[\x00-\x7F]",
     r"\p{L}\p{Z}\p{N}": r"\w\s",  # of tags, which take the underscore too
     r"\z": r"\Z",
+    "(?i).*<script>.*</script>.*": "(?i:.*<script>.*</script>.*)",  # of budgets' names
 }
 """What the models' patterns, which are Java's, spell in another way than Python's."""
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from local_aws.core.api import ApiError, Operation, Params
 from local_aws.core.context import LocalContext
 from local_aws.sagemaker.async_inference import RequestQueue
+from local_aws.sagemaker.data_capture import DataCapture
 from local_aws.sagemaker.deployment import Deployment, retained
 from local_aws.sagemaker.errors import HostingError
 from local_aws.sagemaker.host import INVOKE_SECONDS, ContainerReply, ModelHost
@@ -169,6 +170,15 @@ class SageMakerEndpoints:
             reply["AsyncInferenceConfig"] = config
         if (deployment := endpoint.deployment) is not None:
             reply["PendingDeploymentSummary"] = deployment.summary
+        if (capture := self._records.capture(endpoint.config_name)) is not None:
+            enabled = capture.get("EnableCapture", True)
+            reply["DataCaptureConfig"] = {
+                "EnableCapture": enabled,
+                "CaptureStatus": "Started" if enabled and endpoint.status in SERVING else "Stopped",
+                "CurrentSamplingPercentage": capture["InitialSamplingPercentage"],
+                "DestinationS3Uri": capture["DestinationS3Uri"],
+                "KmsKeyId": capture.get("KmsKeyId", ""),
+            }
         return reply
 
     def delete_endpoint(self, params: Params) -> Params:
@@ -203,6 +213,7 @@ class SageMakerEndpoints:
         exception but SageMaker's ModelError, HTTP 424.
         """
         host = self.serving_host(name)
+        config = self._records.capture(self._endpoints[name].config_name)
         try:
             reply = host.invoke(body, headers)
         except TimeoutError:
@@ -212,6 +223,8 @@ class SageMakerEndpoints:
             reply = ContainerReply(500, "text/plain", f"the container gave no whole answer: {error}".encode())
         if not 200 <= reply.status < 300:
             return model_error(reply, host)
+        if config is not None:
+            DataCapture(self._context, name, host.variant_name, config).record(body, headers, reply)
         return Invocation(
             200,
             {"Content-Type": reply.content_type, "x-Amzn-Invoked-Production-Variant": host.variant_name},

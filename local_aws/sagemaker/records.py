@@ -54,6 +54,10 @@ class SageMakerRecords:
         """The AsyncInferenceConfig of an EndpointConfig, None for a realtime one. Raises as `variant`."""
         return self._configs.get(config_name).get("AsyncInferenceConfig")
 
+    def capture(self, config_name: str) -> Params | None:
+        """The DataCaptureConfig of an EndpointConfig, None where it has none. Raises as `variant`."""
+        return self._configs.get(config_name).get("DataCaptureConfig")
+
     def container(self, model_name: str) -> dict[str, Any]:
         """The container of a Model; raises ApiError for an unknown Model and for several containers."""
         model = self._models.get(model_name)

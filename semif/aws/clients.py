@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_codebuild import CodeBuildClient
     from mypy_boto3_ecr import ECRClient
+    from mypy_boto3_iam import IAMClient
     from mypy_boto3_kms import KMSClient
     from mypy_boto3_logs import CloudWatchLogsClient
+    from mypy_boto3_pricing import PricingClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sagemaker import SageMakerClient
     from mypy_boto3_sagemaker_runtime import SageMakerRuntimeClient
@@ -44,6 +46,12 @@ INVOKE = Config(connect_timeout=5, read_timeout=70, retries={"total_max_attempts
 """For InvokeEndpoint, which SageMaker itself ends after 60 s: waiting less would lose answers, and a retry
 after a lost answer would make the container compute it twice."""
 
+ONE_TRY = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 1})
+"""For what can be done without: nobody waits long for it."""
+
+_PRICE_LISTS = {"eu": "eu-central-1", "ap": "ap-south-1"}
+"""By the beginning of a region's name, the nearest of the price list's regions that is not us-east-1 ("AWS
+Price List Query API", Cost Management guide, read 2026-11-30)."""
 NO_REGION = "no AWS region is set; put `region` into the environment's file or set AWS_REGION"
 LOCAL_AWS_ENDED = (
     "the AWS on this machine has ended, and with it all that was deployed there; run the command that "
@@ -126,6 +134,11 @@ class Aws:
         return self.session.client("cloudwatch", config=CONTROL, endpoint_url=self.endpoint_url)
 
     @cached_property
+    def iam(self) -> "IAMClient":
+        """A role that is there already."""
+        return self.session.client("iam", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
     def kms(self) -> "KMSClient":
         """The policy of a customer's key."""
         return self.session.client("kms", config=CONTROL, endpoint_url=self.endpoint_url)
@@ -139,6 +152,12 @@ class Aws:
     def logs(self) -> "CloudWatchLogsClient":
         """What the builds and the containers print."""
         return self.session.client("logs", config=CONTROL, endpoint_url=self.endpoint_url)
+
+    @cached_property
+    def pricing(self) -> "PricingClient":
+        """The price list, which has endpoints in three regions for all."""
+        nearest = _PRICE_LISTS.get(self.region.partition("-")[0], "us-east-1")
+        return self.session.client("pricing", nearest, config=ONE_TRY, endpoint_url=self.endpoint_url)
 
     @cached_property
     def s3(self) -> "S3Client":

@@ -1,6 +1,7 @@
 """Places in S3, and what lies there."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -18,6 +19,8 @@ _URI = re.compile(
     r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<key>[A-Za-z0-9!_.*'()/=+@,:-]*))?"
 )
 MAX_KEY = 1024
+_VERSIONS_A_CALL = 1000
+"""Of DeleteObjects (S3's API reference, read 2026-11-30)."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,32 @@ def head(client: "S3Client", uri: S3Uri, version: str | None = None) -> "HeadObj
                 raise
             raise SemifError(f"the bucket of {uri} does not exist; create it or correct its name") from error
     return None
+
+
+def delete_versions(client: "S3Client", bucket: str, versions: Sequence[tuple[str, str]]) -> None:
+    """Delete versions and delete markers for good, each by its key and its version id.
+
+    Without a version id a versioned bucket would only hide the object, and keep and bill its bytes ("Deleting
+    object versions", S3 user guide, read 2026-11-30). In a bucket without versions the id is `null`. Raises
+    SemifError where S3 does not delete one.
+    """
+    for first in range(0, len(versions), _VERSIONS_A_CALL):
+        with aws_errors():
+            reply = client.delete_objects(
+                Bucket=bucket,
+                Delete={
+                    "Objects": [
+                        {"Key": key, "VersionId": version}
+                        for key, version in versions[first : first + _VERSIONS_A_CALL]
+                    ],
+                    "Quiet": True,
+                },
+            )
+        if problems := reply.get("Errors"):
+            raise SemifError(
+                f"{len(problems)} objects of {bucket} could not be deleted, the first is "
+                f"{problems[0].get('Key')}: {problems[0].get('Message')}"
+            )
 
 
 def _status(error: ClientError) -> int:

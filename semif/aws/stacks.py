@@ -1,20 +1,20 @@
 """CloudFormation stacks as the commands need them: what is there, what it says, and its end."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws, aws_errors
+from semif.aws.s3 import delete_versions
 from semif.errors import SemifError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-TOOLKIT_STACK = "CDKToolkit"
-"""What `cdk bootstrap` makes, once per account and region."""
+_TOOLKIT_STACK = "CDKToolkit"
 
 _DELETE_SECONDS = 3600
 _NOT_EMPTY = "not empty"
@@ -39,8 +39,28 @@ class Stack:
             raise SemifError(f"the stack {self.name} has no output {key}; deploy it again") from None
 
 
-class BucketNotEmptyError(SemifError):
-    """A stack could not be deleted because a bucket of it still holds something."""
+class NotDeletedError(SemifError):
+    """A stack could not be deleted: `resources` of it would not go, ids with their types."""
+
+    def __init__(self, message: str, resources: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.resources = resources
+
+
+class BucketNotEmptyError(NotDeletedError):
+    """One of them is a bucket that still holds something."""
+
+
+def toolkit_stack(qualifier: str | None) -> str:
+    """Name of what `cdk bootstrap` makes, once per account, region and qualifier; None: the CDK's own."""
+    return _TOOLKIT_STACK if qualifier is None else f"{_TOOLKIT_STACK}-{qualifier}"
+
+
+def bootstrap_options(qualifier: str | None) -> list[str]:
+    """What `cdk bootstrap` is told to make it beside others."""
+    if qualifier is None:
+        return []
+    return ["--qualifier", qualifier, "--toolkit-stack-name", toolkit_stack(qualifier)]
 
 
 def find_stack(aws: Aws, name: str) -> Stack | None:
@@ -89,20 +109,24 @@ def stack_resource(aws: Aws, stack: str, resource_type: str) -> str | None:
 
     An id that is an ARN is cut down to the name at its end.
     """
+    return next(iter(stack_resources(aws, stack, resource_type)), None)
+
+
+def stack_resources(aws: Aws, stack: str, resource_type: str) -> list[str]:
+    """The same of all its resources of a type."""
     with aws_errors():
         pages = aws.cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
         try:
-            ids = [
-                resource.get("PhysicalResourceId", "")
+            return [
+                resource.get("PhysicalResourceId", "").rpartition("/")[2]
                 for page in pages
                 for resource in page["StackResourceSummaries"]
                 if resource["ResourceType"] == resource_type
             ]
         except ClientError as error:
             if _is_missing(error):
-                return None
+                return []
             raise
-    return ids[0].rpartition("/")[2] if ids else None
 
 
 def stack_template(aws: Aws, stack: str) -> Mapping[str, Any]:
@@ -120,20 +144,32 @@ def stack_metadata(aws: Aws, stack: str) -> Mapping[str, object]:
 
 
 def delete_stack(
-    aws: Aws, stack: Stack, *, poll_seconds: float, on_status: Callable[[str], None] = lambda _: None
+    aws: Aws,
+    stack: Stack,
+    *,
+    poll_seconds: float,
+    on_status: Callable[[str], None] = lambda _: None,
+    without: Sequence[str] = (),
 ) -> None:
     """Delete the stack and wait for its end.
 
-    Raises SemifError with the resources that would not go; BucketNotEmptyError where S3 says so of one.
+    `without` names resources that are left alone, of a stack whose deletion failed at them. Raises
+    NotDeletedError with the resources that would not go; BucketNotEmptyError where S3 says so of one.
     """
     with aws_errors():
-        aws.cloudformation.delete_stack(StackName=stack.id)
+        if without:
+            aws.cloudformation.delete_stack(StackName=stack.id, RetainResources=list(without))
+        else:
+            aws.cloudformation.delete_stack(StackName=stack.id)
     deadline = time.monotonic() + _DELETE_SECONDS
     while left := find_stack(aws, stack.id):
         on_status(left.status)
         if left.status.endswith("_FAILED"):
-            message = "\n".join([f"{stack.name} could not be deleted: {left.reason}", *_failed(aws, stack)])
-            raise BucketNotEmptyError(message) if _NOT_EMPTY in message else SemifError(message)
+            failed = _failed(aws, stack)
+            lines = [f"  {name}: {reason}" for name, (_, reason) in failed.items()]
+            message = "\n".join([f"{stack.name} could not be deleted: {left.reason}", *lines])
+            kind = BucketNotEmptyError if _NOT_EMPTY in message else NotDeletedError
+            raise kind(message, {name: resource_type for name, (resource_type, _) in failed.items()})
         if time.monotonic() > deadline:
             raise SemifError(
                 f"{stack.name} is still {left.status} after {_DELETE_SECONDS} s; its events in "
@@ -146,14 +182,18 @@ def _is_missing(error: ClientError) -> bool:
     return "does not exist" in error.response.get("Error", {}).get("Message", "")
 
 
-def _failed(aws: Aws, stack: Stack) -> list[str]:
+def _failed(aws: Aws, stack: Stack) -> dict[str, tuple[str, str]]:
+    """Resources that would not go, by id: type and reason. The stack itself is not among them."""
     with aws_errors():
         events = aws.cloudformation.describe_stack_events(StackName=stack.id)["StackEvents"]
-    return [
-        f"  {event.get('LogicalResourceId', '?')}: {event.get('ResourceStatusReason', 'no reason given')}"
+    return {
+        event.get("LogicalResourceId", "?"): (
+            event.get("ResourceType", ""),
+            event.get("ResourceStatusReason", "no reason given"),
+        )
         for event in events
-        if event.get("ResourceStatus") == "DELETE_FAILED"
-    ]
+        if event.get("ResourceStatus") == "DELETE_FAILED" and event.get("PhysicalResourceId") != stack.id
+    }
 
 
 def empty_bucket(s3: "S3Client", bucket: str) -> int:
@@ -166,17 +206,5 @@ def empty_bucket(s3: "S3Client", bucket: str) -> int:
             listed = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
             if not listed:
                 return count
-            reply = s3.delete_objects(
-                Bucket=bucket,
-                Delete={
-                    "Objects": [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in listed],
-                    "Quiet": True,
-                },
-            )
-            if problems := reply.get("Errors"):
-                first = problems[0]
-                raise SemifError(
-                    f"{len(problems)} objects of {bucket} could not be deleted, the first is "
-                    f"{first.get('Key')}: {first.get('Message')}"
-                )
+            delete_versions(s3, bucket, [(item["Key"], item["VersionId"]) for item in listed])
             count += len(listed)

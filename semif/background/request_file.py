@@ -14,7 +14,7 @@ from typing import BinaryIO, Self
 from semif.client.request import request_body
 from semif.environment.kinds import KINDS
 from semif.errors import SemifError
-from semif.project.whole_files import cannot_read
+from semif.project.whole_files import open_file
 from semif_adapter.contract.wire import MAX_BODY_BYTES
 
 MAX_LINES = 1_000_000
@@ -40,10 +40,7 @@ class RequestFile:
         self.path = path
         self._kind = kind
         self.lines: list[RequestLine] = []
-        try:
-            self._file: BinaryIO = path.open("rb")
-        except OSError as error:
-            raise cannot_read(path, error) from None
+        self._file: BinaryIO = open_file(path)
         try:
             self.sha256 = self._read()
             self._seen = self._look()

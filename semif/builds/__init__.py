@@ -1,1 +1,1 @@
-"""The CodeBuild builds of an environment: their sources, how they run, their lock, and its promotion."""
+"""The CodeBuild builds of an environment: their sources, how they run, their lock, promotion, pruning."""

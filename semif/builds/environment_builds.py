@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from semif.aws.s3 import S3Uri
 from semif.aws.stacks import Stack, require_stack
 from semif.builds.codebuild import SUCCEEDED, BuildError, StartedBuild, follow, require_success, start_build
+from semif.builds.scan_gate import OnNote, check_scan
 from semif.builds.sources import (
     IMAGE_SOURCES,
     SourceZip,
@@ -35,14 +36,16 @@ NO_CONTAINER_ENGINE = "NO_CONTAINER_ENGINE"
 """Why the AWS on this machine builds no image; no other AWS says it."""
 
 
-def build_environment(target: Target, on_change: OnChange = lambda _: None) -> Lock:
+def build_environment(
+    target: Target, on_change: OnChange = lambda _: None, on_note: OnNote = lambda _: None
+) -> Lock:
     """Run the model build, and the image build beside it, and write the lock from what they export.
 
     A kind without our adapter has no image to build: its lock names the published one; with a model that the
     container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build ends
     quickly where its image is there already; where the archive is, no model build is started. Raises
     SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
-    lock may hold; the lock on disk then stays as it was.
+    lock may hold, and where ECR finds something critical in the image; the lock on disk then stays as it was.
     """
     environment = target.environment
     if not target.local:  # this machine answers with a library of its own
@@ -56,9 +59,14 @@ def build_environment(target: Target, on_change: OnChange = lambda _: None) -> L
         environment.artifacts_stack,
         missing=f"run `semif deploy {target.command_line}`, which makes it first",
     )
-    run = _build_both if environment.serving_kind.runs_adapter else _build_model
-    images, model = run(target, stack, on_change)
+    if environment.serving_kind.runs_adapter:
+        images, model = _build_both(target, stack, on_change, on_note)
+    else:
+        images, model = _build_model(target, stack, on_change)
     lock = _lock(target, images, _model_part(target, model))
+    for image in lock.images.values():
+        if isinstance(image, BuiltImage):
+            check_scan(target, image.uri, on_note)
     write_lock(target.lock_path, lock)
     return lock
 
@@ -82,7 +90,9 @@ def stale_image(target: Target, lock: Lock) -> str | None:
     )
 
 
-def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[ImageParts, StartedBuild]:
+def _build_both(
+    target: Target, stack: Stack, on_change: OnChange, on_note: OnNote
+) -> tuple[ImageParts, StartedBuild]:
     """The lock's images, and the model build, which has passed."""
     image_source = pack_sources(target.root, IMAGE_SOURCES)
     model_source = _model_source(target)
@@ -94,10 +104,16 @@ def _build_both(target: Target, stack: Stack, on_change: OnChange) -> tuple[Imag
         require_success([model])
         return {key: {"built": False, "source_sha256": image_source.sha256} for key in images}, model
     require_success(every)
-    for key, image in images.items():
-        if image.exported.get("IMAGE_REUSED") != "no":
-            _check_reused(target, key, _image_part(image))
-    return {key: _image_part(image) for key, image in images.items()}, model
+    parts = {key: _image_part(image) for key, image in images.items()}
+    for key, part in parts.items():
+        if images[key].exported.get("IMAGE_REUSED") != "no" and not _is_vouched_for(target, key, part):
+            on_note(
+                f"{part['uri']} was there already, and no lock names it: only its tag and its label say that "
+                "it was built from this source, and whoever may push can write both; where nobody knows of a "
+                "build that was interrupted or a lock that was lost, delete it and build again: "
+                + _deletion(target, part)
+            )
+    return parts, model
 
 
 def _start_images(target: Target, stack: Stack, source: SourceZip) -> dict[str, StartedBuild]:
@@ -111,26 +127,39 @@ def _start_images(target: Target, stack: Stack, source: SourceZip) -> dict[str, 
     return builds
 
 
-def _check_reused(target: Target, key: str, part: Mapping[str, object]) -> None:
-    """Raise BuildError where an image that was there already is another than the lock has of the same build.
+def _is_vouched_for(target: Target, key: str, part: Mapping[str, object]) -> bool:
+    """Whether a lock names an image that was there already; raise BuildError where one names another for it.
 
     Its tag and its labels are written by whoever may push; the lock by the build that made the image, and a
-    person has reviewed it. Where no lock names that source and base, nothing vouches for the image but those.
+    person has reviewed it. The lock that was in service before counts as much: sources go back, too.
     """
-    try:
-        locked = read_lock(target.lock_path).images.get(key)
-    except SemifError:  # there is none, or none that counts
-        return
-    if not isinstance(locked, BuiltImage):
-        return
     base_digest = str(part["base"]).partition("@")[2]  # the tag names no registry
-    same_build = (locked.source_sha256, locked.base.digest) == (part["source_sha256"], base_digest)
-    if same_build and str(locked.uri) != part["uri"]:
-        raise BuildError(
-            f"the repository has {part['uri']} under the tag of this source and base, and {target.lock_path} "
-            f"names {locked.uri} for them: the tag was filled by somebody else; see who pushed it, delete "
-            "that image and build again"
-        )
+    for path in (target.lock_path, target.previous_lock_path):
+        try:
+            locked = read_lock(path).images.get(key)
+        except SemifError:  # there is none, or none that counts
+            continue
+        if not isinstance(locked, BuiltImage):
+            continue
+        if (locked.source_sha256, locked.base.digest) != (part["source_sha256"], base_digest):
+            continue
+        if str(locked.uri) != part["uri"]:
+            raise BuildError(
+                f"the repository has {part['uri']} under the tag of this source and base, and {path} "
+                f"names {locked.uri} for them: the tag was filled by somebody else; see who pushed it, "
+                "delete that image and build again"
+            )
+        return True
+    return False
+
+
+def _deletion(target: Target, part: Mapping[str, object]) -> str:
+    """The AWS CLI's command that takes the image away."""
+    repository, _, digest = str(part["uri"]).partition("@")
+    return (
+        f"aws ecr batch-delete-image --region {target.aws.region} "
+        f"--repository-name {repository.partition('/')[2]} --image-ids imageDigest={digest}"
+    )
 
 
 def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[ImageParts, StartedBuild]:

@@ -10,6 +10,7 @@ from semif.aws.clients import aws_errors
 from semif.aws.s3 import S3Uri
 from semif.aws.stacks import Stack, require_stack
 from semif.builds.environment_builds import MODELS_PREFIX
+from semif.builds.scan_gate import OnNote, check_scan
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import Container
@@ -41,12 +42,15 @@ class Promotion:
     lock_changed: bool
 
 
-def promote(source: Target, target: Target, progress: Progress = silent) -> Promotion:
+def promote(
+    source: Target, target: Target, progress: Progress = silent, on_note: OnNote = lambda _: None
+) -> Promotion:
     """Copy what `source`'s lock pins to where `target` takes it from, and write `target`'s lock.
 
     What is there already is not copied again. Raises ProblemsError, with all of it and before anything is
     copied, where the two environments do not run the same image and model in the same way; SemifError where
-    `target`'s Artifacts stack is missing and where a copy fails: the lock on disk is then as it was.
+    `target`'s Artifacts stack is missing and where a copy fails, BuildError where ECR finds something
+    critical in the copied image: the lock on disk is then as it was.
     """
     target.refuse_example()
     lock = source.read_lock()
@@ -69,6 +73,9 @@ def promote(source: Target, target: Target, progress: Progress = silent) -> Prom
     carrier = Carrier(source.aws.s3, target.aws.s3, source.account == target.account, progress)
     model_copied = _carry_model(carrier, lock.model, wanted.model, target.environment)
     image_copied = _carry_images(carrier, source, target, lock, wanted)
+    for image in wanted.images.values():
+        if isinstance(image, BuiltImage):
+            check_scan(target, image.uri, on_note)
     changed = _read(target) != wanted
     if changed:
         write_lock(target.lock_path, wanted)

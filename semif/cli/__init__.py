@@ -38,6 +38,7 @@ COMMANDS = {
     "promote": Entry("operating", "Copy FROM's image and model to TO, write TO's lock."),
     "rollback": Entry("operating", "Go back to what was deployed before."),
     "destroy": Entry("operating", "Delete what was deployed of ENV."),
+    "prune": Entry("operating", "Delete old models, sources and images of ENV."),
     "verify": Entry("operating", "Prove all of ENV on AWS, and take it away."),
     "init": Entry("preparing", "Begin a project: environments, models, CI."),
     "build": Entry("preparing", "Build image and model, write the lock."),

@@ -15,6 +15,7 @@ from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
 from semif.client.reply import WireAnswer
 from semif.deployment import stages
+from semif.deployment.endpoint_expiry import deployed_expiry, expiry_words
 from semif.deployment.endpoint_watch import EndpointLook, OnLook
 from semif.deployment.first_answer import first_answer
 from semif.deployment.target_cdk import OnLine
@@ -25,6 +26,8 @@ from semif.lock.lock_file import Lock, UnbuiltImage
 from semif.project.root import project_root
 from semif.target import local_server
 from semif.target.account import check_account
+from semif.target.existing import existing_problems
+from semif.target.prices import current_prices
 from semif.target.published_image import published_image_problems
 from semif.target.target import Target, open_target
 
@@ -86,6 +89,8 @@ def endpoint_steps(
         display = _EndpointDisplay(step)
         deploy(display.on_line, display.on_look)
         step.note = target.environment.endpoint_name
+        if target.environment.endpoint.expires_after_hours and (expiry := deployed_expiry(target)):
+            step.note += f", deleted {expiry_words(expiry)}"
     if not target.environment.inference_mode.has_endpoint:
         return None
     with steps.step("ask for a first answer"):
@@ -99,30 +104,40 @@ def _prepare_account(steps: Steps, target: Target) -> None:
             stages.bootstrap_local(target, step.tell)
             step.note = place
         with aws_errors():
-            problems = published_image_problems(target.aws, target.environment)
+            problems = [
+                line for _, found in existing_problems(target.aws, target.environment) for line in found
+            ]
+            problems += published_image_problems(target.aws, target.environment)
         if problems:
-            raise SemifError("\n".join(problems))
+            raise ProblemsError(place, problems)
         return
     with steps.step("check bootstrap and quotas") as step:
         check = check_account(target.aws, target.environment)
         step.note = place
         if check.problems:
             raise ProblemsError(place, check.problems)
-    for line in instance_cost(target.environment).lines:
+    for line in instance_cost(target.environment, current_prices(target)).lines:
         steps.console.print(f"       cost: {escape(line)}", soft_wrap=True)
     # Whether the endpoint has to move at all is known when the stack is synthesised.
-    for warning in [*check.warnings, *check.update_problems]:
+    _warn(steps, [*check.warnings, *check.update_problems])
+
+
+def _warn(steps: Steps, warnings: Sequence[str]) -> None:
+    for warning in warnings:
         steps.console.print(f"       [yellow]warning[/] {escape(warning)}", soft_wrap=True)
 
 
 def build_step(steps: Steps, target: Target) -> Lock:
     """The builds as one step, each with its phase and its last log lines."""
+    notes: list[str] = []
     with steps.step(_build_title(target.environment)) as step:
-        lock = build_environment(target, _BuildDisplay(step))
+        lock = build_environment(target, _BuildDisplay(step), notes.append)
         unbuilt = (
             ", no image: there is no container engine here" if isinstance(lock.image, UnbuiltImage) else ""
         )
         step.note = f"{target.lock_path.relative_to(target.root)}{unbuilt}"
+    for note in notes:
+        steps.console.print(f"       [yellow]note[/] {escape(note)}", soft_wrap=True)
     return lock
 
 

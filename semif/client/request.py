@@ -96,8 +96,10 @@ def request_body(text: bytes, *, name: str) -> bytes:
         ) from None
     except RecursionError:
         raise SemifError(f"{name} is nested too deeply, a request needs few levels") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise SemifError(f"{name} is not JSON: {error}") from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise SemifError(f"{name} holds a number with thousands of digits; send it as a string") from None
     if not isinstance(document, dict):
         raise SemifError(f"{name} holds {_JSON_NAMES[type(document)]}, a request is an object")
     body = text if any(form in document for form in FORMS) else b'{"decision": ' + text + b"}"

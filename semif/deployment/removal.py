@@ -1,35 +1,73 @@
 """Deleting a stack of an environment, with what lies in its bucket, and what that costs its callers."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from semif.aws.stacks import BucketNotEmptyError, Stack, delete_stack, empty_bucket, find_stack
+from semif.aws.stacks import (
+    BucketNotEmptyError,
+    NotDeletedError,
+    Stack,
+    delete_stack,
+    empty_bucket,
+    find_stack,
+    stack_resources,
+)
 from semif.deployment.target_cdk import OnLine
 from semif.environment.environment import Environment
 from semif.target.endpoint_state import EndpointState, find_endpoint
 from semif.target.target import Target
+
+_GO_WITH_ENDPOINT = {
+    "AWS::ApplicationAutoScaling::ScalableTarget",
+    "AWS::ApplicationAutoScaling::ScalingPolicy",
+    "AWS::SageMaker::Endpoint",
+}
+"""Types of what is gone once SageMaker has deleted an endpoint. Whether CloudFormation then fails at them is
+not known: it says of no type what it makes of one that is gone."""
 
 
 def remove_stack(target: Target, name: str, on_line: OnLine) -> bool:
     """Delete the stack `name`; False where there is none.
 
     A bucket that goes with it (`removal = "destroy"`) is emptied of all versions first, and once more where
-    answers came into it before the endpoint was gone. With `removal = "retain"` it stays. Raises SemifError
-    with what would not go.
+    answers came into it before the endpoint was gone. With `removal = "retain"` it stays. A bucket that the
+    stack did not make is never touched, whatever the environment's file has come to say; nor is what
+    SageMaker has taken away already a reason to fail. Raises SemifError with what would not go.
     """
     stack = find_stack(target.aws, name)
     if stack is None:
         return False
-    bucket = stack.outputs.get("BucketName")  # none where the deployment failed, or in the other stack
-    if target.environment.removal == "retain":
-        bucket = None
+    bucket = _own_bucket(target, stack, on_line)
     try:
         _delete(target, stack, bucket, on_line)
     except BucketNotEmptyError:
         if bucket is None:
             raise
         _delete(target, stack, bucket, on_line)
+    except NotDeletedError as error:
+        if not _is_gone(target, error.resources):
+            raise
+        on_line(f"leaving out what is gone: {', '.join(error.resources)}")
+        poll, gone = target.poll_seconds, tuple(error.resources)
+        delete_stack(target.aws, stack, poll_seconds=poll, on_status=on_line, without=gone)
     return True
+
+
+def _own_bucket(target: Target, stack: Stack, on_line: OnLine) -> str | None:
+    """The bucket that goes with `stack`: one that it made, and that is not retained."""
+    bucket = stack.outputs.get("BucketName")  # none where the deployment failed, or in the other stack
+    if bucket is None:
+        return None
+    if bucket not in stack_resources(target.aws, stack.name, "AWS::S3::Bucket"):
+        on_line(f"{bucket} was there before {stack.name}, and stays as it is")
+        return None
+    return None if target.environment.removal == "retain" else bucket
+
+
+def _is_gone(target: Target, resources: Mapping[str, str]) -> bool:
+    """Whether `resources`, ids with their types, are an endpoint that came to its end, and its scaling."""
+    gone = find_endpoint(target.aws, target.environment.endpoint_name) is None
+    return gone and bool(resources) and set(resources.values()) <= _GO_WITH_ENDPOINT
 
 
 def _delete(target: Target, stack: Stack, bucket: str | None, on_line: OnLine) -> None:
@@ -53,11 +91,12 @@ def gap_of(target: Target) -> Iterator[str]:
         yield from _gap(what, running, environment)
     if environment.alarms is not None and environment.alarms.topic_arn is None:
         yield "The alarms' topic goes with its stack: subscribe to the new one."
+    bucket = "is emptied and goes" if environment.removal == "destroy" else "stays, the new one has another"
     if environment.endpoint.mode == "async":
-        bucket = (
-            "is emptied and goes" if environment.removal == "destroy" else "stays, the new one has another"
-        )
-        yield f"The queue's requests are lost, and its bucket {bucket}."
+        kept = "stays as it is" if environment.existing.files_bucket is not None else bucket
+        yield f"The queue's requests are lost, and its bucket {kept}."
+    if environment.data_capture is not None:
+        yield f"The bucket of what was captured {bucket}."
 
 
 def _gap(what: str, running: EndpointState, environment: Environment) -> Iterator[str]:

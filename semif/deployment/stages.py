@@ -2,7 +2,7 @@
 
 from itertools import dropwhile
 
-from semif.aws.stacks import TOOLKIT_STACK, find_stack
+from semif.aws.stacks import bootstrap_options, find_stack, toolkit_stack
 from semif.deployment.endpoint_watch import OnLook
 from semif.deployment.modes import deployed_mode
 from semif.deployment.registry import require_approval
@@ -19,11 +19,14 @@ NO_DIFFERENCES = "Number of stacks with differences: 0"
 
 def bootstrap_local(target: Target, on_line: OnLine) -> None:
     """Prepare the AWS on this machine for the CDK, where that is not done yet."""
-    if find_stack(target.aws, TOOLKIT_STACK) is not None:
+    qualifier = target.environment.bootstrap_qualifier
+    if find_stack(target.aws, toolkit_stack(qualifier)) is not None:
         return
     place = f"aws://{target.account}/{target.aws.region}"
     # Away from cdk.json: the CDK would synthesise the app first, and bootstrapping needs nothing of it.
-    run_for(target, ["bootstrap", place], on_line, folder=target.lock_path.parent)
+    run_for(
+        target, ["bootstrap", *bootstrap_options(qualifier), place], on_line, folder=target.lock_path.parent
+    )
 
 
 def deploy_artifacts(target: Target, on_line: OnLine) -> None:

@@ -1,7 +1,7 @@
 """The CDK's commands for one target: in its project, with its credentials, within its time."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,10 +43,21 @@ def synthesised(target: Target, stage: str, on_line: OnLine) -> Iterator[Assembl
         yield Assembly(Path(folder))
 
 
-def deploy_stack(target: Target, assembly: Assembly, stack: str, on_line: OnLine) -> None:
-    """Deploy `stack` of `assembly`, within the time that its template needs at most. Raises as `run_for`."""
+def deploy_stack(
+    target: Target,
+    assembly: Assembly,
+    stack: str,
+    on_line: OnLine,
+    parameters: Mapping[str, str] | None = None,
+) -> None:
+    """Deploy `stack` of `assembly`, within the time that its template needs at most. Raises as `run_for`.
+
+    `parameters` are the template's, those excepted that keep their value.
+    """
     # `semif diff` is where changes are looked at before; a prompt here would stop every unattended run.
     options = ["--exclusively", "--require-approval", "never", "--progress", "events"]
+    for name, value in (parameters or {}).items():
+        options += ["--parameters", f"{stack}:{name}={value}"]
     _run(
         target,
         ["deploy", stack, *options, "--app", str(assembly.folder)],

@@ -4,20 +4,25 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from semif.environment.account_tables import BudgetTable, ExistingTable
 from semif.environment.builds_table import BuildsTable
 from semif.environment.decider_table import DeciderTable
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
 from semif.environment.names import KindName
 from semif.environment.registry import RegistryTable
 from semif.environment.tables import (
+    Acceptance,
     AccountId,
     AlarmsTable,
     AsyncTable,
+    BootstrapQualifier,
+    DataCaptureTable,
     DeploymentTable,
     EncryptionTable,
     EndpointTable,
     EnvironmentName,
     FileTable,
+    FindingId,
     ModelTable,
     NetworkTable,
     PolicyArn,
@@ -33,6 +38,9 @@ from semif.sagemaker.instances import Accelerator, accelerator_of
 from semif.sagemaker.llama_server_variables import VariableValue
 from semif.sagemaker.placement import longest_start_seconds
 from semif_adapter.contract.settings import Settings
+
+ENVIRONMENT_TAG = "semif:environment"
+"""The tag whose value is the environment's name, on all that is made for it."""
 
 
 class EnvironmentFile(FileTable):
@@ -51,10 +59,14 @@ class EnvironmentFile(FileTable):
     """What `semif destroy` leaves behind: nothing, or the bucket and the image repository."""
     permissions_boundary: PolicyArn | None = None
     """A managed policy that bounds every role of the deployment."""
+    bootstrap_qualifier: BootstrapQualifier | None = None
+    """Of the `cdk bootstrap` whose roles and bucket deploy it; unset: the CDK's default."""
     log_retention_days: RetentionDays = 90
     """How long the lines of the containers are kept."""
     tags: Annotated[dict[TagKey, TagValue], Field(default_factory=dict, max_length=40)]
     """Tags of both stacks and of all that they make, and of transform jobs."""
+    accepted_findings: Annotated[dict[FindingId, Acceptance], Field(default_factory=dict, max_length=100)]
+    """Critical findings of the image's scan that do not stop its lock, by id, each with who and why."""
     model: ModelTable
     endpoint: EndpointTable
     network: NetworkTable | None = None
@@ -66,6 +78,10 @@ class EnvironmentFile(FileTable):
     deployment: DeploymentTable | None = None
     alarms: AlarmsTable | None = None
     registry: RegistryTable | None = None
+    data_capture: DataCaptureTable | None = None
+    existing: Annotated[ExistingTable, Field(default_factory=ExistingTable)]
+    """What the account has already, in place of what the stacks would make."""
+    budget: BudgetTable | None = None
     adapter: Settings = Settings.from_env({})
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]
@@ -141,13 +157,13 @@ class EnvironmentFile(FileTable):
 
     @property
     def endpoint_name(self) -> str:
-        """The endpoint's fixed name: models and images change behind it."""
-        return f"semif-{self.name}"
+        """The endpoint's fixed name, the file's or one of ours: models and images change behind it."""
+        return self.endpoint.endpoint_name or f"semif-{self.name}"
 
     @property
     def aws_tags(self) -> dict[str, str]:
         """Tags of all that is made for the environment: the file's, and its name."""
-        return {**self.tags, "semif:environment": self.name}
+        return {**self.tags, ENVIRONMENT_TAG: self.name}
 
     @property
     def artifacts_stack(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from semif.aws.arn import Arn
+from semif.environment.account_tables import existing_problems
 from semif.environment.builds_table import builds_problems
 from semif.environment.kinds import KINDS
 from semif.environment.kinds.kind import ServingKind
@@ -58,9 +59,14 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     yield from _model_problems(tables, kind)
     if kind is not None:
         yield from _tables_of_other_kinds(tables, kind)
+        if not kind.runs_adapter and "accepted_findings" in tables:
+            yield (
+                f"[accepted_findings] is for images that are built, kind = '{kind.name}' has none; remove it"
+            )
     yield from _arn_problems(tables)
     yield from _egress_problems(tables)
     yield from builds_problems(tables, builds_image=kind.runs_adapter if kind is not None else None)
+    yield from existing_problems(tables)
     unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()
     yield from text_problems(table_in(tables, "text"), [flag for flag in unlisted if isinstance(flag, str)])
     adapter = table_in(tables, "adapter")

@@ -56,6 +56,27 @@ KeyArn = Annotated[
         "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID; an alias can be moved to another key",
     ),
 ]
+RoleArn = Annotated[
+    str,
+    *_written_as(
+        "arn:aws[a-z-]*:iam::[0-9]{12}:role/([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}",
+        "the ARN of a role, arn:aws:iam::ACCOUNT:role/NAME",
+    ),
+]
+BucketName = Annotated[
+    str, *_written_as("[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket's name, 3 to 63 of a-z, 0-9, . and -")
+]
+BootstrapQualifier = Annotated[
+    str, *_written_as("[a-z0-9]{1,10}", "what `cdk bootstrap --qualifier` was given, 1 to 10 of a-z and 0-9")
+]
+EndpointName = Annotated[
+    str,
+    StringConstraints(max_length=63),
+    *_written_as(
+        "[a-z0-9]+(-+[a-z0-9]+)*",
+        "lower-case letters, digits and hyphens, none of these at an end: ARNs have names in lower case",
+    ),
+]
 FlagName = Annotated[
     str,
     StringConstraints(max_length=60),
@@ -110,6 +131,11 @@ HubFilePath = Annotated[
 HubRevision = Annotated[
     str, *_written_as("[0-9a-f]{40}", "the 40 hexadecimal digits of a commit; a branch or tag can move")
 ]
+FindingId = Annotated[
+    str, *_written_as("[A-Z]+[A-Z0-9]*-[A-Za-z0-9:.-]{4,60}", "a finding's id, such as CVE-2026-12345")
+]
+Acceptance = Annotated[str, StringConstraints(min_length=10, max_length=500, strip_whitespace=True)]
+"""Who accepts a finding, and why."""
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
 _Days = Literal[
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653
@@ -210,6 +236,10 @@ class EndpointTable(FileTable):
     """The host image, whose NVIDIA driver must fit the container's CUDA; for GPU types, and only for them."""
     unlisted_flags: Annotated[list[FlagName], Field(max_length=20), *EachOnce] = []
     """Flags of llama-server that [text] may set beyond those that are listed: of a newer container."""
+    endpoint_name: EndpointName | None = None
+    """The endpoint's name, once in its account and region; unset: semif- and the environment's name."""
+    expires_after_hours: Annotated[int, Field(ge=1, le=8760)] | None = None
+    """Hours after each deployment at which the endpoint is deleted; unset: it stays."""
 
     @property
     def instance_types(self) -> tuple[str, ...]:
@@ -250,6 +280,15 @@ class AsyncTable(FileTable):
     """An existing topic of the same region that is told of each answer; unset: the stack makes one."""
     error_topic_arn: TopicArn | None = None
     """An existing topic of the same region that is told of each failure; unset: the stack makes one."""
+
+
+class DataCaptureTable(FileTable):
+    """`[data_capture]`: a share of the requests and their answers, kept in a bucket: callers' texts."""
+
+    sampling_percent: Annotated[int, Field(ge=1, le=100)]
+    """How many of a hundred requests are captured, chosen at random by SageMaker."""
+    expiry_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """When what was captured is deleted from the bucket, in days."""
 
 
 class ScalingTable(FileTable):

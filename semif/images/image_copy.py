@@ -7,15 +7,16 @@ is put only when all of its layers are there: what is interrupted before is no i
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import urllib3
 from botocore.exceptions import ClientError
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 
 from semif.aws.clients import aws_errors
 from semif.errors import SemifError
-from semif.images.registry import IMAGE_TYPES, Digest
+from semif.images.image_manifest import Blob, ImageManifest
+from semif.images.registry import IMAGE_TYPES
 from semif.progress import Progress, silent
 from semif.web.connections import what_happened
 from semif.web.lookups import TooSlowError, open_pool, pieces
@@ -40,16 +41,6 @@ class EcrRepository:
     def name(self) -> str:
         """As ECR's operations want it."""
         return self.uri.partition("/")[2]
-
-
-class _Blob(BaseModel):
-    digest: Digest
-    size: Annotated[int, Field(ge=1)]
-
-
-class _Manifest(BaseModel):
-    config: _Blob
-    layers: Annotated[list[_Blob], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -107,21 +98,19 @@ def _stored(repository: EcrRepository, image_id: dict[str, str]) -> _StoredImage
     return None
 
 
-def _blobs(source: EcrRepository, image: _StoredImage) -> list[_Blob]:
-    """The configuration and the layers, each once."""
+def _blobs(source: EcrRepository, image: _StoredImage) -> list[Blob]:
     if image.media_type not in IMAGE_TYPES:
         raise SemifError(
             f"{source.uri}@{image.digest} is of the media type {image.media_type}, allowed are "
             f"{', '.join(IMAGE_TYPES)}"
         )
     try:
-        manifest = _Manifest.model_validate_json(image.manifest)
+        return ImageManifest.model_validate_json(image.manifest).blobs
     except ValidationError:
         raise SemifError(f"{source.uri}@{image.digest} is no manifest of an image; build it anew") from None
-    return list({blob.digest: blob for blob in (manifest.config, *manifest.layers)}.values())
 
 
-def _missing(target: EcrRepository, blobs: list[_Blob]) -> list[_Blob]:
+def _missing(target: EcrRepository, blobs: list[Blob]) -> list[Blob]:
     available: set[str] = set()
     for first in range(0, len(blobs), _LAYERS_A_CALL):
         digests = [blob.digest for blob in blobs[first : first + _LAYERS_A_CALL]]
@@ -135,7 +124,7 @@ def _missing(target: EcrRepository, blobs: list[_Blob]) -> list[_Blob]:
     return [blob for blob in blobs if blob.digest not in available]
 
 
-def _copy_layer(source: EcrRepository, target: EcrRepository, layer: _Blob) -> Iterator[int]:
+def _copy_layer(source: EcrRepository, target: EcrRepository, layer: Blob) -> Iterator[int]:
     """Yields the bytes of each part that was sent. ECR keeps nothing of a layer that is not completed."""
     with aws_errors():
         url = source.client.get_download_url_for_layer(repositoryName=source.name, layerDigest=layer.digest)[
@@ -167,7 +156,7 @@ def _copy_layer(source: EcrRepository, target: EcrRepository, layer: _Blob) -> I
                 raise
 
 
-def _parts(url: str, layer: _Blob, part_size: int) -> Iterator[bytes]:
+def _parts(url: str, layer: Blob, part_size: int) -> Iterator[bytes]:
     """The layer in parts of the size that ECR asks for, the last one smaller.
 
     No message has the address: whoever knows it may read the layer.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from semif.aws.arn import Arn
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError
 from semif.images.regional_images import regional_image, registry_of
@@ -50,6 +51,12 @@ def _mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
         if wanted is not None and locked != wanted:
             yield f"{key} is {locked!r}, the environment {environment.name} says {wanted!r}; {rebuild}"
     yield from (f"{problem}; {rebuild}" for problem in _model_mismatches(lock.model, environment))
+    role = Arn.parse(environment.existing.role_arn or "")
+    if role is not None and role.account != lock.account:
+        yield (
+            f"existing.role_arn is of account {role.account}, the lock of {lock.account}: a Model takes a "
+            "role of its own account"
+        )
     if environment.fallback is not None and lock.fallback_image is None:
         yield f"fallback_image is missing, of the CPU types that end the pool; {rebuild}"
     for (key, image), placed in zip(lock.images.items(), environment.placements, strict=False):
@@ -82,6 +89,11 @@ def _model_mismatches(model: LockedModel, environment: Environment) -> Iterator[
             yield f"model.{key} is {locked!r}, the environment {environment.name} says {said!r}"
     if isinstance(model, HubModel):
         return
+    if environment.existing.bucket not in {None, model.bucket}:
+        yield (
+            f"model.s3_uri is in the bucket {model.bucket}, the environment {environment.name} says "
+            f"{environment.existing.bucket}"
+        )
     if preset is not None and model.manifest_sha256 != preset.manifest().sha256:
         yield (
             f"model.manifest_sha256 is {model.manifest_sha256}, the preset {preset.name} is "

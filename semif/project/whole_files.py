@@ -11,6 +11,9 @@ from typing import BinaryIO
 
 from semif.errors import SemifError
 
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+"""Opening a pipe waits for who writes to it otherwise."""
+
 
 def read_whole(path: Path, limit: int) -> bytes:
     """What is in `path`, at most `limit` bytes: a pipe or a device may never end.
@@ -19,12 +22,27 @@ def read_whole(path: Path, limit: int) -> bytes:
     cannot be read or is longer.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, _READ)
         with os.fdopen(handle, "rb") as file:
             os.set_blocking(handle, True)
             return read_bounded(file, limit, path)
     except OSError as error:
         raise cannot_read(path, error) from None
+
+
+def open_file(path: Path) -> BinaryIO:
+    """`path`, open for reading, where it is a file that has an end and can be read again.
+
+    A pipe is not waited for. Raises SemifError, which names it, where it is something else or cannot be read.
+    """
+    try:
+        handle = os.open(path, _READ)
+    except OSError as error:
+        raise cannot_read(path, error) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise cannot_read(path, "it is a folder, a pipe or a device, a file is needed")
+    return os.fdopen(handle, "rb")
 
 
 def read_bounded(file: BinaryIO, limit: int, name: object) -> bytes:

@@ -79,7 +79,7 @@ def _trust(provider: object, subject: str) -> Document:
 def _role(place: Place, task: Any, trust: Document) -> Template:
     environment = place.environment
     properties: dict[str, object] = {
-        "RoleName": f"{environment.endpoint_name}-{task}",
+        "RoleName": f"semif-{environment.name}-{task}",
         "Description": f"what a workflow may that {task}s {environment.name}",
         "AssumeRolePolicyDocument": trust,
         "MaxSessionDuration": _HOURS[task] * 3600,

@@ -39,7 +39,12 @@ class Place:
 
     def bootstrap_role(self, kind: str) -> str:
         """Of one of the roles that `cdk bootstrap` makes: `deploy`, `file-publishing`, `lookup`."""
-        return self.role(f"cdk-{BOOTSTRAP_QUALIFIER}-{kind}-role-{self.account}-{self.region}")
+        return self.role(f"cdk-{qualifier_of(self.environment)}-{kind}-role-{self.account}-{self.region}")
+
+    @property
+    def bootstrap_version(self) -> str:
+        """Of the parameter in which `cdk bootstrap` leaves its version."""
+        return self.arn("ssm", f"parameter{bootstrap_parameter(self.environment)}")
 
     @property
     def stacks(self) -> tuple[str, ...]:
@@ -49,16 +54,26 @@ class Place:
 
     @property
     def model_bucket(self) -> str:
-        """The bucket of the Artifacts stack."""
-        return self._bucket(self.environment.artifacts_stack)
+        """The bucket of the Artifacts stack, or the one that is there already."""
+        return self._bucket(self.environment.existing.bucket, self.environment.artifacts_stack)
 
     @property
     def lines_bucket(self) -> str:
-        """The bucket of the Endpoint stack, where requests and answers lie in the modes async and batch."""
-        return self._bucket(self.environment.endpoint_stack)
+        """The same of the Endpoint stack, where requests and answers lie in the modes async and batch."""
+        return self._bucket(self.environment.existing.files_bucket, self.environment.endpoint_stack)
 
-    def _bucket(self, stack: str) -> str:
-        return f"arn:{self.partition}:s3:::{stack.lower()[:_STACK_NAME_CHARACTERS]}*"
+    @property
+    def made_buckets(self) -> tuple[str, ...]:
+        """Those of the stacks, which go with them: none that is there already."""
+        existing, stacks = self.environment.existing, self.environment
+        made = {
+            stacks.artifacts_stack: existing.bucket is None,
+            stacks.endpoint_stack: existing.files_bucket is None,
+        }
+        return tuple(self._bucket(None, stack) for stack, is_made in made.items() if is_made)
+
+    def _bucket(self, given: str | None, stack: str) -> str:
+        return f"arn:{self.partition}:s3:::{given or f'{stack.lower()[:_STACK_NAME_CHARACTERS]}*'}"
 
     @property
     def repository(self) -> str:
@@ -74,6 +89,16 @@ class Place:
     def endpoint(self) -> str:
         """The endpoint, whose name is fixed."""
         return self.arn("sagemaker", f"endpoint/{self.environment.endpoint_name}")
+
+
+def qualifier_of(environment: Environment) -> str:
+    """Of the `cdk bootstrap` that deploys `environment`."""
+    return environment.bootstrap_qualifier or BOOTSTRAP_QUALIFIER
+
+
+def bootstrap_parameter(environment: Environment) -> str:
+    """Where that bootstrap leaves its version."""
+    return f"/cdk-bootstrap/{qualifier_of(environment)}/version"
 
 
 @cache

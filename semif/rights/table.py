@@ -10,13 +10,14 @@ from typing import Literal
 
 from semif.environment.environment import Environment
 from semif.images.base_images import base_image
-from semif.rights.place import BOOTSTRAP_QUALIFIER, Place
-from semif.sagemaker.bucket_folders import ANSWERS, FAILURES, LINES, REQUESTS
+from semif.rights.place import Place
+from semif.sagemaker.bucket_folders import ANSWERS, CAPTURED, FAILURES, LINES, REQUESTS
 from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP, log_group
 
-Task = Literal["deploy", "diff", "call", "verify"]
-TASKS: tuple[Task, ...] = ("deploy", "diff", "call", "verify")
-"""Deploy, promote, operate and remove; compare and check, reading alone; ask; verify, besides deploy."""
+Task = Literal["deploy", "diff", "call", "label", "prune", "verify"]
+TASKS: tuple[Task, ...] = ("deploy", "diff", "call", "label", "prune", "verify")
+"""Deploy, promote, operate and remove; compare and check, reading alone; ask; read what callers asked, to
+label it; prune; verify, besides deploy."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ def _has_endpoint(environment: Environment) -> bool:
 
 def _is_registered(environment: Environment) -> bool:
     return environment.registry is not None
+
+
+def _may_capture(environment: Environment) -> bool:
+    """Whether `[data_capture]` may be in its file; a verification has it in any case."""
+    return environment.serving_kind.runs_adapter and environment.endpoint.mode == "realtime"
 
 
 def _in_mode(*modes: str) -> Callable[[Environment], bool]:
@@ -118,12 +124,18 @@ RIGHTS = (
         _is_built,
     ),
     Right(
-        "take away what was promoted with other bytes, empty the buckets in the end",
-        ("s3:ListBucketVersions", "s3:DeleteObject", "s3:DeleteObjectVersion"),
-        lambda place: tuple(
-            arn for bucket in (place.model_bucket, place.lines_bucket) for arn in (bucket, f"{bucket}/*")
-        ),
+        "take away what was promoted with other bytes",
+        ("s3:DeleteObject", "s3:DeleteObjectVersion"),
+        lambda place: (f"{place.model_bucket}/models/*",),
         ("deploy",),
+        _is_built,
+    ),
+    Right(
+        "empty the stacks' own buckets in the end",
+        ("s3:ListBucketVersions", "s3:DeleteObject", "s3:DeleteObjectVersion"),
+        lambda place: tuple(arn for bucket in place.made_buckets for arn in (bucket, f"{bucket}/*")),
+        ("deploy",),
+        lambda environment: None in (environment.existing.bucket, environment.existing.files_bucket),
     ),
     Right(
         "promote an image",
@@ -136,6 +148,13 @@ RIGHTS = (
             "ecr:CompleteLayerUpload",
             "ecr:PutImage",
         ),
+        lambda place: (place.repository,),
+        ("deploy",),
+        _has_image,
+    ),
+    Right(
+        "see what its scan found",
+        ("ecr:DescribeImageScanFindings",),
         lambda place: (place.repository,),
         ("deploy",),
         _has_image,
@@ -273,7 +292,7 @@ RIGHTS = (
     Right(
         "check the CDK's bootstrap",
         ("ssm:GetParameter",),
-        lambda place: (place.arn("ssm", f"parameter/cdk-bootstrap/{BOOTSTRAP_QUALIFIER}/version"),),
+        lambda place: (place.bootstrap_version,),
         ("deploy", "diff"),
     ),
     Right(
@@ -288,6 +307,28 @@ RIGHTS = (
         lambda place: _key(place.environment),
         ("deploy", "diff"),
         lambda environment: environment.encryption is not None,
+    ),
+    Right(
+        "check the buckets of `[existing]`",
+        ("s3:ListBucket", "s3:GetBucketVersioning", "s3:GetEncryptionConfiguration"),
+        lambda place: tuple(
+            f"arn:{place.partition}:s3:::{bucket}" for bucket in place.environment.existing.buckets
+        ),
+        ("deploy", "diff"),
+        lambda environment: bool(environment.existing.buckets),
+    ),
+    Right(
+        "check the role of `[existing]`",
+        ("iam:GetRole",),
+        lambda place: (place.environment.existing.role_arn or "",),
+        ("deploy", "diff"),
+        lambda environment: environment.existing.role_arn is not None,
+    ),
+    Right(
+        "look up prices (optional)",
+        ("pricing:GetProducts",),
+        _everything,
+        ("deploy", "diff"),
     ),
     Right(
         "check the alarms of `[deployment]`",
@@ -316,6 +357,64 @@ RIGHTS = (
         lambda place: place.log_group(TRANSFORM_LOG_GROUP),
         ("deploy", "call"),
         _in_mode("batch"),
+    ),
+    Right(
+        "find what was captured",
+        ("cloudformation:DescribeStacks",),
+        lambda place: place.stacks,
+        ("label", "verify"),
+        _may_capture,
+    ),
+    Right(
+        "read what was captured, which is callers' texts",
+        ("s3:GetObject", "s3:ListBucket"),
+        lambda place: (place.lines_bucket, f"{place.lines_bucket}/{CAPTURED}/*"),
+        ("label", "verify"),
+        _may_capture,
+    ),
+    Right(
+        "read it with the key of `[encryption]`",
+        ("kms:Decrypt",),
+        lambda place: _key(place.environment),
+        ("label", "verify"),
+        lambda environment: _may_capture(environment) and environment.encryption is not None,
+    ),
+    Right(
+        "find the bucket and the repository to prune",
+        ("cloudformation:DescribeStacks",),
+        lambda place: place.stacks,
+        ("prune",),
+    ),
+    Right(
+        "see what Models and endpoints there are",
+        ("sagemaker:ListModels", "sagemaker:ListEndpoints"),
+        _everything,
+        ("prune",),
+    ),
+    Right(
+        "see what these name",
+        ("sagemaker:DescribeModel", "sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"),
+        lambda place: tuple(
+            place.arn("sagemaker", f"{kind}/*") for kind in ("model", "endpoint", "endpoint-config")
+        ),
+        ("prune",),
+    ),
+    Right(
+        "delete what nothing names from the bucket",
+        ("s3:ListBucketVersions", "s3:DeleteObjectVersion"),
+        lambda place: (
+            place.model_bucket,
+            *(f"{place.model_bucket}/{folder}/*" for folder in ("sources", "models", "images")),
+        ),
+        ("prune",),
+        _is_built,
+    ),
+    Right(
+        "delete images that nothing names",
+        ("ecr:DescribeImages", "ecr:BatchGetImage", "ecr:BatchDeleteImage"),
+        lambda place: (place.repository,),
+        ("prune",),
+        _has_image,
     ),
     Right(
         "take back an update that a verification stops in",

@@ -10,27 +10,32 @@ from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from semif.aws.budget_regions import budget_region_problem
 from semif.aws.clients import Aws, describe, is_denied
+from semif.aws.stacks import bootstrap_options
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.images.regional_images import reaches_public_registry
-from semif.rights.place import BOOTSTRAP_QUALIFIER
+from semif.rights.place import bootstrap_parameter
 from semif.target.endpoint_state import find_endpoint
+from semif.target.existing import existing_problems
 from semif.target.key_policy import key_policy_warnings
 from semif.target.published_image import published_image_problems
 from semif.target.quotas import check_quotas
 from semif.target.rollback_alarms import rollback_alarm_warnings
 
-BOOTSTRAP_PARAMETER = f"/cdk-bootstrap/{BOOTSTRAP_QUALIFIER}/version"
-"""Where `cdk bootstrap` leaves its version."""
 BOOTSTRAP_VERSION = 6
 """What aws-cdk-lib's DefaultStackSynthesizer asks for (`requiresBootstrapStackVersion` in cdk.out)."""
 
 _PERMISSIONS = {
     "BatchGetImage": "ecr:BatchGetImage",
     "DescribeAlarms": "cloudwatch:DescribeAlarms",
+    "GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "GetBucketVersioning": "s3:GetBucketVersioning",
     "GetKeyPolicy": "kms:GetKeyPolicy",
     "GetParameter": "ssm:GetParameter",
+    "GetRole": "iam:GetRole",
+    "HeadBucket": "s3:ListBucket",
     "ListServiceQuotas": "servicequotas:ListServiceQuotas",
     "ListAWSDefaultServiceQuotas": "servicequotas:ListAWSDefaultServiceQuotas",
 }
@@ -75,7 +80,12 @@ def check_account(aws: Aws, environment: Environment) -> AccountCheck:
                 f'write region = "{aws.region}" into environments/{environment.name}.toml: then the base is '
                 "taken from the registry of that region"
             )
-    _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, check))
+        no_budget = budget_region_problem(aws.region)
+        if environment.budget is not None and no_budget is not None:
+            check.problems.append(no_budget)
+    _look("the CDK's bootstrap", check, lambda: _check_bootstrap(aws, environment, check))
+    for what, problems in existing_problems(aws, environment):
+        _look(what, check, partial(check.problems.extend, problems))
     _look("the quotas of the instance types", check, lambda: _check_quotas(aws, environment, check))
     _look("the published image", check, lambda: _check_published_image(aws, environment, check))
     keys = partial(key_policy_warnings, aws, environment)
@@ -124,20 +134,22 @@ def _look(what: str, check: AccountCheck, look: Callable[[], None]) -> None:
         check.warnings.append(f"{what}: not checked, {error}")
 
 
-def _check_bootstrap(aws: Aws, check: AccountCheck) -> None:
-    place = f"aws://{check.account}/{aws.region}"
+def _check_bootstrap(aws: Aws, environment: Environment, check: AccountCheck) -> None:
+    place, qualifier = f"aws://{check.account}/{aws.region}", environment.bootstrap_qualifier
+    command = " ".join(["cdk bootstrap", *bootstrap_options(qualifier), place])
+    parameter = bootstrap_parameter(environment)
     try:
-        version = aws.ssm.get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"].get("Value", "")
+        version = aws.ssm.get_parameter(Name=parameter)["Parameter"].get("Value", "")
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") != "ParameterNotFound":
             raise
         check.problems.append(
-            f"{place} is not bootstrapped for the CDK; run `cdk bootstrap {place}` once (see "
+            f"{place} is not bootstrapped for the CDK (no {parameter}); run `{command}` once (see "
             "https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping.html)"
         )
         return
     if not version.isdecimal() or int(version) < BOOTSTRAP_VERSION:
         check.problems.append(
             f"the CDK's bootstrap of {place} has version {version[:20]!r}, needed is {BOOTSTRAP_VERSION} or "
-            f"later; run `cdk bootstrap {place}` again"
+            f"later; run `{command}` again"
         )

@@ -37,13 +37,10 @@ def key_policy_warnings(aws: Aws, environment: Environment) -> Iterator[str]:
         return
     arn = environment.encryption.kms_key_arn
     policy = json.loads(aws.kms.get_key_policy(KeyId=arn, PolicyName="default")["Policy"])
-    allowing = [entry for entry in _listed(policy.get("Statement")) if entry.get("Effect") == "Allow"]
+    allowing = [entry for entry in listed(policy.get("Statement")) if entry.get("Effect") == "Allow"]
     for need in _needs(environment, region=aws.region, key_arn=arn):
         granted = [
-            str(action)
-            for entry in allowing
-            if _names(entry, need)
-            for action in _listed(entry.get("Action"))
+            str(action) for entry in allowing if _names(entry, need) for action in listed(entry.get("Action"))
         ]
         lacking = [action for action in need.actions if not _is_granted(action, granted)]
         if lacking:
@@ -62,6 +59,9 @@ def _needs(environment: Environment, *, region: str, key_arn: str) -> Iterator[_
     if environment.alarms is not None and environment.alarms.topic_arn is None:
         service = "cloudwatch.amazonaws.com"
         yield _Need("CloudWatch's alarms", service, "Service", use, "for the encrypted topic that they tell")
+        if environment.budget is not None:
+            budgets = "budgets.amazonaws.com"
+            yield _Need("AWS Budgets", budgets, "Service", use, "for the encrypted topic that it tells")
     _, partition, _, _, owner, _ = key_arn.split(":")
     # SageMaker and SNS use the key with the rights of the Model's role, which IAM alone gives it.
     role = ("kms:CreateGrant", "kms:Decrypt", "kms:GenerateDataKey")
@@ -74,9 +74,9 @@ def _names(entry: Mapping[str, Any], need: _Need) -> bool:
     principal = entry.get("Principal")
     if not isinstance(principal, Mapping):
         return principal == "*"
-    named = _listed(principal.get(need.kind))
+    named = listed(principal.get(need.kind))
     account = need.principal.split(":")[4] if need.kind == "AWS" else None
-    return need.principal in named or "*" in _listed(principal.get("AWS")) or (account in named)
+    return need.principal in named or "*" in listed(principal.get("AWS")) or (account in named)
 
 
 def _is_granted(action: str, granted: list[str]) -> bool:
@@ -91,7 +91,8 @@ def _is_granted(action: str, granted: list[str]) -> bool:
     )
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """What a policy has as a list, or alone; an empty list for None."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

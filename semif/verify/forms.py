@@ -27,8 +27,11 @@ _OF_ENDPOINTS = (
     "volume_size_gb",
 )
 """Keys of [endpoint] that Batch Transform does not take."""
-_LEFT_OUT = ("async", "scaling", "deployment", "alarms", "registry")
-"""Tables that each form says anew, or does without: nobody approves what is thrown away."""
+_LEFT_OUT = ("async", "scaling", "deployment", "alarms", "data_capture", "registry", "budget")
+"""Tables that each form says anew, or does without: nobody approves what is thrown away, and a budget would
+tell of nothing in that time."""
+_OF_THE_PROVED = ("endpoint_name", "expires_after_hours")
+"""Keys of [endpoint] that are left out: a name that is taken, an end that may come too early."""
 
 
 def words(tables: Tables) -> Tables:
@@ -37,7 +40,7 @@ def words(tables: Tables) -> Tables:
 
 
 def realtime(tables: Tables) -> Tables:
-    """An endpoint that scales, and goes back on alarms; these are wide enough for a slow machine."""
+    """An endpoint that scales, and goes back on alarms, wide enough for a slow machine; all is captured."""
     form = _bare(tables, mode="realtime")
     form["adapter"] = {**form.get("adapter", {}), "max_in_flight": MAX_IN_FLIGHT}
     form["scaling"] = {
@@ -47,6 +50,7 @@ def realtime(tables: Tables) -> Tables:
     }
     form["deployment"] = {"strategy": "all-at-once", "wait_seconds": ALARM_SECONDS}
     form["alarms"] = {"model_p95_seconds": 60.0, "overhead_seconds": 60.0}
+    form["data_capture"] = {"sampling_percent": 100, "expiry_days": 1}
     return form
 
 
@@ -107,5 +111,10 @@ def dearest_hour(environment: Environment) -> float:
 def _bare(tables: Tables, *, mode: str) -> dict[str, Any]:
     form = {key: value for key, value in tables.items() if key not in _LEFT_OUT}
     form["removal"] = "destroy"
-    form["endpoint"] = {**tables["endpoint"], "mode": mode, "initial_instance_count": 1}
+    endpoint = {key: value for key, value in tables["endpoint"].items() if key not in _OF_THE_PROVED}
+    form["endpoint"] = {**endpoint, "mode": mode, "initial_instance_count": 1}
+    # Buckets of its own: what it put into one that is there already it could not take away again.
+    role = form.pop("existing", {}).get("role_arn")
+    if role is not None:
+        form["existing"] = {"role_arn": role}
     return form

@@ -120,6 +120,7 @@ REALTIME = Phase(
                 "`buildspec.model.yml`",
                 "`buildspec.yml` (image)",
                 "the image on the published base",
+                "scan findings",
             ),
             minutes=25,
         ),
@@ -180,6 +181,16 @@ REALTIME = Phase(
             not_local="the AWS on this machine has no networks and applies no key",
             not_for=setting_steps.no_network,
         ),
+        Step(
+            "role",
+            "the role in ExecutionRoleArn is what SageMaker assumes to fetch the model and the image",
+            f"{_API}API_CreateModel.html",
+            setting_steps.role,
+            rows=("an existing role",),
+            minutes=0.5,
+            not_local="the AWS on this machine asks no role for anything",
+            not_for=setting_steps.no_role,
+        ),
         _PREFIX,
         Step(
             "calibration",
@@ -189,6 +200,15 @@ REALTIME = Phase(
             rows=("calibration",),
             minutes=0.5,
             not_for=setting_steps.no_calibration,
+        ),
+        Step(
+            "captured data",
+            "a sampled request and its answer come into the bucket of DataCaptureConfig within minutes, as a "
+            "line of JSON under ENDPOINT/VARIANT/yyyy/mm/dd/hh",
+            f"{_GUIDE}model-monitor-data-capture-endpoint.html",
+            setting_steps.captured,
+            rows=("data capture",),
+            minutes=8,
         ),
         Step(
             "update",
@@ -314,9 +334,14 @@ ELSEWHERE = {
     "SageMaker's Model Registry": "keeps what it is given, and the approval is a person's",
     "SageMaker's SDK": "is a client's library: `ask` asks the same operation",
     "the constructs in another app": "is for that app to deploy",
+    "`semif prune`": "deletes only what is old, which a new environment does not have",
     "`semif promote`": "needs a second environment, maybe of another account",
     "policies of `semif iam`": "needs credentials that have these and no others",
     "one question to a decision head on every wire": "is about the adapter alone, which `compare` asks",
+    "existing buckets, an endpoint's own name": "would hold what a verification could not take away again",
+    "the end of a throw-away endpoint": "is hours away; `semif status` tells whether it came",
+    "a budget": "counts once its tag is activated in billing, and a day late",
+    "prices from the price list": "are told by `semif status`, and need no deployment",
     "speed beside named baselines": "is measured on an instance, by `make bench`",
 }
 """Rows that name AWS and that no step moves, each with the reason."""

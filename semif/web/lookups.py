@@ -1,5 +1,7 @@
 """HTTP for look-ups and downloads: the user's proxy, bounded bodies, credentials only where they belong."""
 
+import queue
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +14,8 @@ from semif.web import connections
 _BLOCK = 1 << 16
 """Bytes; what a broken connection loses is at most this."""
 TIMEOUT = urllib3.Timeout(connect=10, read=60)
+HEAD_SECONDS = 300.0
+"""An answer whose head is not whole then is given up: longer than all tries of a server that says nothing."""
 LOOKUP_SECONDS = 120.0
 """An answer that still comes then, a few bytes at a time, is given up."""
 SLOW_BYTES, SLOW_SECONDS = 60_000, 60.0
@@ -71,7 +75,7 @@ def get(
     """
     wanted = {"Accept-Encoding": "identity", **headers}
     try:
-        with pool.request("GET", url, headers=wanted, preload_content=False, redirect=redirect) as reply:
+        with ask(pool, url, wanted, redirect=redirect) as reply:
             body = _body(reply, limit)
             answer = LookupReply(reply.status, reply.headers, body)
     except urllib3.exceptions.MaxRetryError as error:
@@ -82,6 +86,34 @@ def get(
         raise SemifError(f"{url} {connections.what_happened(error)}; try again") from None
     if len(body) > limit:
         raise SemifError(f"{url} gives more than {limit:,} bytes, which no such answer needs")
+    return answer
+
+
+def ask(
+    pool: urllib3.PoolManager, url: str, headers: Mapping[str, str], *, redirect: bool = True
+) -> urllib3.BaseHTTPResponse:
+    """The answer to a GET, whose body is still to come. Raises urllib3's HTTPErrors, and TooSlowError.
+
+    A connection's own time limit is for each piece that comes, so a head that comes byte by byte has none: it
+    is waited for from outside, and who reads it is left behind.
+    """
+    answers: queue.SimpleQueue[urllib3.BaseHTTPResponse | Exception] = queue.SimpleQueue()
+
+    def asking() -> None:
+        try:
+            reply = pool.request("GET", url, headers=headers, preload_content=False, redirect=redirect)
+        except Exception as error:  # noqa: BLE001 - whoever waits raises it
+            answers.put(error)
+        else:
+            answers.put(reply)
+
+    threading.Thread(target=asking, daemon=True).start()
+    try:
+        answer = answers.get(timeout=HEAD_SECONDS)
+    except queue.Empty:
+        raise TooSlowError from None
+    if isinstance(answer, Exception):
+        raise answer
     return answer
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from semif_adapter.contract.errors import AdapterError
 from semif_adapter.contract.figures import METRICS
-from semif_adapter.http import server
+from semif_adapter.http import early_stop, server
 
 PAGE = Path(__file__).parents[2] / "docs" / "adapter.md"
 
@@ -22,7 +22,7 @@ def test_the_page_lists_every_figure_as_it_is() -> None:
 
 def test_the_page_lists_the_exit_statuses() -> None:
     page = PAGE.read_text()
-    for status in (server.EXIT_CLEAN, 1, 64, server.EXIT_ENGINE_DEAD, server.EXIT_UNFINISHED):
+    for status in (early_stop.EXIT_CLEAN, 1, 64, server.EXIT_ENGINE_DEAD, server.EXIT_UNFINISHED):
         assert f"\n| {status} |" in page
 
 

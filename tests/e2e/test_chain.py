@@ -129,6 +129,16 @@ def test_a_prompt_that_is_too_long_is_refused_with_the_counts(project: Path) -> 
     assert "2048" in refusal_of_a_long_prompt(project)
 
 
+def test_what_nothing_names_is_pruned_and_what_the_lock_names_is_not(project: Path) -> None:
+    pruned = semif(project, "prune", "demo", "--local", "--keep", "0", "--yes", "--json")
+    assert pruned.returncode == 0, pruned.stderr
+    items = json.loads(pruned.stdout)["items"]
+    kept = {(item["kind"], item["kept_by"]) for item in items if item["kept_by"]}
+    assert {("model", "demo.lock.json"), ("source", "demo.lock.json")} <= kept
+    gone = [item["kind"] for item in items if not item["kept_by"]]
+    assert gone == ["source"], "that of the model's build, which no lock names"
+
+
 def test_a_second_build_changes_nothing(project: Path) -> None:
     path = local_server.lock_path(project, "demo")
     before = path.read_bytes()

@@ -9,7 +9,7 @@ from aws_cdk import App, Stack
 
 from semif.environment.environment import Environment
 from semif.lock.lock_file import Lock
-from tests.infra.matrix import write_project
+from tests.infra.account_cases import write_all
 from tests.infra.synth import ROOT, deployments, synthesise
 
 Templates = dict[str, Any]
@@ -44,5 +44,5 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Templates]:
     """Every serving path with every setting (matrix.py), each with a lock; name to templates."""
     folder = tmp_path_factory.mktemp("matrix")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SEMIF_PROJECT", str(write_project(folder / "project", ROOT)))
+        patch.setenv("SEMIF_PROJECT", str(write_all(folder / "project", ROOT)))
         return synthesise(deployments(), outdir=folder / "cdk.out")

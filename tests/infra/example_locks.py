@@ -42,7 +42,8 @@ def _model(environment: Environment) -> ArchivedModel | UnpackedModel | HubModel
     if preset is None:
         return HubModel(hf_repo=table.hf_repo, hf_file=table.hf_file, revision=table.revision)
     manifest_sha256 = preset.manifest().sha256
-    place = f"s3://semif-{environment.name}-example/models/{manifest_sha256}"
+    bucket = environment.existing.bucket or f"semif-{environment.name}-example"
+    place = f"s3://{bucket}/models/{manifest_sha256}"
     pins = {"preset": preset.name, "manifest_sha256": manifest_sha256}
     if table.format == "prefix":
         return UnpackedModel(**pins, s3_uri=f"{place}/files/", format="prefix")

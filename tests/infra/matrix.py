@@ -47,6 +47,10 @@ security_group_ids = ["sg-0123456789abcdef1"]
 python_index = "https://pypi.example.com/simple"
 model_hub = "https://hub.example.com"
 """
+CAPTURE = """[data_capture]
+sampling_percent = 5
+expiry_days = 7
+"""
 TOPIC_ARN = "arn:aws:sns:eu-central-1:111122223333:somebody"
 OPERATION = {
     "still": "",
@@ -106,6 +110,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "uncompressed": (row // 6 + row % 3) % 2 == 0,
             "operation": list(OPERATION)[(row // 3 + 2 * row + row // 9) % 3],
             "walled": row % 5 % 2 == 0,
+            "captured": not path.startswith("text") and row % 3 == (row // 3 + 1) % 3,
             "mode": "realtime",
         }
         found[f"{path}-{network}"] = case
@@ -119,6 +124,7 @@ def cases() -> dict[str, dict[str, Any]]:
             "uncompressed": row == 2,
             "operation": list(QUEUES)[row % 2],
             "walled": row > 1,
+            "captured": False,
             "mode": "async",
         }
     return found
@@ -140,6 +146,7 @@ def environment_file(case: dict[str, Any]) -> str:
         ENCRYPTION if case["encrypted"] else "",
         WALL if case["walled"] else "",
         f'base_repository = "{MIRROR}"\n' if case["walled"] and kind == "decision" else "",
+        CAPTURE if case.get("captured") else "",
     ]
     return "".join(parts)
 

@@ -17,8 +17,8 @@ from aws_cdk.assertions import Template
 from cdk_app.app import Deployment, build
 from semif.environment.environment import environment_names, load_environment
 from semif.errors import SemifError
+from tests.infra.account_cases import write_all
 from tests.infra.example_locks import example_lock
-from tests.infra.matrix import write_project
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,7 +48,7 @@ def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            for said, project in (("", ROOT), ("matrix ", write_project(folder / "matrix", ROOT))):
+            for said, project in (("", ROOT), ("matrix ", write_all(folder / "matrix", ROOT))):
                 os.environ["SEMIF_PROJECT"] = str(project)
                 found = deployments()
                 synthesise(found, outdir=folder / f"out-{project.name}")

@@ -78,6 +78,29 @@ def watching_template() -> dict[str, Any]:
             },
         ),
         "Topic": resource("AWS::SNS::Topic", {}),
+        "Budget": resource(
+            "AWS::Budgets::Budget",
+            {
+                "Budget": {
+                    "BudgetLimit": {"Amount": 250, "Unit": "USD"},
+                    "BudgetType": "COST",
+                    "CostFilters": {"TagKeyValue": ["user:semif:environment$watched"]},
+                    "TimeUnit": "MONTHLY",
+                }
+            },
+        ),
+        "End": resource(
+            "AWS::Scheduler::Schedule",
+            {
+                "FlexibleTimeWindow": {"Mode": "OFF"},
+                "ScheduleExpression": "at(2126-11-30T08:00:00)",
+                "Target": {
+                    "Arn": "arn:aws:scheduler:::aws-sdk:sagemaker:deleteEndpoint",
+                    "Input": '{"EndpointName": "watched"}',
+                    "RoleArn": "arn:aws:iam::000000000000:role/end",
+                },
+            },
+        ),
         "Dashboard": resource(
             "AWS::CloudWatch::Dashboard", {"DashboardName": "watched", "DashboardBody": '{"widgets": []}'}
         ),
@@ -113,7 +136,13 @@ def test_what_watches_an_endpoint_is_there_and_goes_with_its_stack(local_aws: Lo
     attributes = client(local_aws, "sns").get_topic_attributes(TopicArn=made["Topic"])["Attributes"]
     assert json.loads(attributes["Policy"])["Statement"] == []
 
+    (budget,) = client(local_aws, "budgets").describe_budgets(AccountId="000000000000")["Budgets"]
+    assert budget["BudgetLimit"]["Amount"] == "250"
+    scheduler = client(local_aws, "scheduler")
+    (end,) = scheduler.list_schedules()["Schedules"]
+
     changed = watching_template()
+    changed["Resources"]["End"]["Properties"]["ScheduleExpression"] = "at(2126-12-01T08:00:00)"
     changed["Resources"]["Share"]["Properties"]["Threshold"] = 2
     changed["Resources"]["Target"]["Properties"]["MaxCapacity"] = 6
     local_aws.cloudformation.update_stack(StackName="watching", TemplateBody=json.dumps(changed))
@@ -122,6 +151,7 @@ def test_what_watches_an_endpoint_is_there_and_goes_with_its_stack(local_aws: Lo
     assert share["Threshold"] == 2
     (target,) = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
     assert target["MaxCapacity"] == 6
+    assert scheduler.get_schedule(Name=end["Name"])["ScheduleExpression"] == "at(2126-12-01T08:00:00)"
 
     changed["Resources"]["Share"]["Properties"]["Threshold"] = 3
     changed["Resources"]["Queue"]["Properties"]["ComparisonOperator"] = "Differs"
@@ -132,6 +162,8 @@ def test_what_watches_an_endpoint_is_there_and_goes_with_its_stack(local_aws: Lo
 
     destroy(local_aws, "watching")
     assert not cloudwatch.describe_alarms()["MetricAlarms"]
+    assert not scheduler.list_schedules()["Schedules"]
+    assert not client(local_aws, "budgets").describe_budgets(AccountId="000000000000")["Budgets"]
     assert not scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
     with pytest.raises(ClientError, match="NotFound"):
         client(local_aws, "sns").get_topic_attributes(TopicArn=made["Topic"])
@@ -148,3 +180,35 @@ def test_an_alarm_that_aws_would_refuse_fails(local_aws: LocalAws) -> None:
     assert status_when_settled(local_aws, "refused") == "ROLLBACK_COMPLETE"
     assert "'Differs' is not one of" in reasons(local_aws, "refused")["Share"]
     destroy(local_aws, "refused")
+
+
+def test_a_change_set_keeps_the_parameters_that_it_does_not_give(local_aws: LocalAws) -> None:
+    """One that is looked up in SSM, as in all of the CDK's templates, keeps its name."""
+    client(local_aws, "ssm").put_parameter(Name="/bootstrap/version", Value="23", Type="String")
+    schedule = watching_template()["Resources"]["End"]
+    schedule["Properties"]["ScheduleExpression"] = {"Fn::Join": ["", ["at(", {"Ref": "At"}, ")"]]}
+    looked_up = {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/bootstrap/version"}
+    template = {
+        "Parameters": {"At": {"Type": "String"}, "Version": looked_up},
+        "Resources": {"End": schedule},
+        "Outputs": {"At": {"Value": {"Ref": "At"}}},
+    }
+    kept = [{"ParameterKey": "Version", "UsePreviousValue": True}]
+    cloudformation, names = local_aws.cloudformation, {"StackName": "ending", "ChangeSetName": "end"}
+    for kind, at, rest in (("CREATE", "2126-11-30T08:00:00", []), ("UPDATE", "2126-12-01T08:00:00", kept)):
+        cloudformation.create_change_set(
+            **names,
+            ChangeSetType=kind,
+            Parameters=[{"ParameterKey": "At", "ParameterValue": at}, *rest],
+            TemplateBody=json.dumps(template),
+        )
+        cloudformation.execute_change_set(**names)
+        assert status_when_settled(local_aws, "ending") == f"{kind}_COMPLETE"
+        (stack,) = cloudformation.describe_stacks(StackName="ending")["Stacks"]
+        assert stack["Outputs"][0]["OutputValue"] == at
+        (end,) = client(local_aws, "scheduler").list_schedules()["Schedules"]
+        expression = client(local_aws, "scheduler").get_schedule(Name=end["Name"])["ScheduleExpression"]
+        assert expression == f"at({at})"
+        with pytest.raises(ClientError, match=r"\(ChangeSetNotFound\)"):
+            cloudformation.describe_change_set(**names)
+    destroy(local_aws, "ending")

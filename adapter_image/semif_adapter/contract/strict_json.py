@@ -22,6 +22,11 @@ Millions of values take Python minutes and stop every other thread, and no promp
 TOO_DEEP = Problem((), f"is nested deeper than {MAX_DEPTH} levels", "nested_too_deep")
 
 
+def marks_in(body: bytes) -> int:
+    """How many commas and opening brackets it has: a bound on the values in it."""
+    return sum(map(body.count, (b",", b"[", b"{")))
+
+
 def read_json(body: bytes, is_ours: IsOurs, *, one_line: bool = False) -> object:
     """The document in `body`, already bounded in bytes; of `one_line` a problem is told by its column alone.
 
@@ -45,7 +50,7 @@ class _NotFinite:
 def _load(body: bytes, *, one_line: bool) -> object:
     if body.startswith(b"\xef\xbb\xbf"):
         raise _no_json(Problem((), "begins with a byte order mark, send UTF-8 without one", "json_invalid"))
-    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_MARKS:
+    if marks_in(body) > MAX_MARKS:
         raise _no_json(
             Problem((), f"has more than {MAX_MARKS} commas and opening brackets", "too_many_values")
         )

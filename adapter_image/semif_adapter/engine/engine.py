@@ -31,7 +31,7 @@ from semif_adapter.engine.setup import (
 )
 from semif_adapter.llama.libllama import open_library
 from semif_adapter.llama.model import Model, Tokens
-from semif_adapter.machine.memory import budget, check_memory
+from semif_adapter.machine.memory import budget, check_memory, own_bytes, request_bytes
 from semif_adapter.readouts.opening import question_writer
 from semif_adapter.readouts.written import QuestionWriter, WrittenQuestion, count_tokens, shared_prefix
 
@@ -55,6 +55,10 @@ class Engine:
 
     tokens_per_second: float
     """How fast the warm-up decision was."""
+    request_bytes: int
+    """How much memory requests may have together while they are read, checked and computed."""
+    longest_text_bytes: int
+    """Of the longest text that is tokenised: longer ones have too many tokens."""
 
     def __init__(
         self,
@@ -85,6 +89,7 @@ class Engine:
 
         Raises StartupError with one line that says what to change.
         """
+        own = own_bytes()
         file = find_model(settings)
         calibration = find_calibration(settings, file)
         if not settings.gpu_layers:
@@ -92,7 +97,7 @@ class Engine:
         rehearse(settings.library_dir.resolve(), file.path, settings.gpu_layers)
         with ExitStack() as opened:
             try:
-                engine = cls._open(settings, file, calibration, opened)
+                engine = cls._open(settings, file, calibration, opened, own)
             except (EngineError, PromptTooLongError) as error:
                 raise StartupError(
                     f"{file.path.name} fails its start-up decision: {error.message}; check the file, or use "
@@ -103,9 +108,17 @@ class Engine:
 
     @classmethod
     def _open(
-        cls, settings: Settings, file: ModelFile, calibration: LoadedCalibration | None, opened: ExitStack
+        cls,
+        settings: Settings,
+        file: ModelFile,
+        calibration: LoadedCalibration | None,
+        opened: ExitStack,
+        own: int,
     ) -> "Engine":
-        """An engine that has proved itself; what it holds open is put on `opened`."""
+        """An engine that has proved itself; what it holds open is put on `opened`.
+
+        `own` is the memory that this process had taken before.
+        """
         library = open_library(settings.library_dir.resolve())
         model = opened.enter_context(closing(Model(library, file.path, settings.gpu_layers)))
         setup = choose_setup(settings, file, model)
@@ -129,7 +142,10 @@ class Engine:
             turn_tokens=settings.turn_tokens,
         )
         engine._warm_up(writer.system)
-        logger.info("memory", extra={"fields": budget(library.buffers, setup.saved_state_bytes)})
+        memory = budget(library.buffers, setup.saved_state_bytes, own)
+        engine.longest_text_bytes = setup.context_tokens * model.longest_token_bytes
+        engine.request_bytes = request_bytes(memory["sum_bytes"], setup.saved_state_bytes)
+        logger.info("memory", extra={"fields": {**memory, "requests_bytes": engine.request_bytes}})
         return engine
 
     def _warm_up(self, system: Tokens) -> None:

@@ -34,6 +34,14 @@ class ScoringEngine(Protocol):
         """When the last forward pass ended, as `time.monotonic()` counts; safe from any thread."""
 
     @property
+    def request_bytes(self) -> int:
+        """How much memory requests may have together while they are read, checked and computed."""
+
+    @property
+    def longest_text_bytes(self) -> int:
+        """Of the longest text that is tokenised: longer ones have too many tokens."""
+
+    @property
     def scheduler(self) -> Scheduler:
         """Runs the forward passes of what was begun."""
 

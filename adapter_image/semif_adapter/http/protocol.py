@@ -1,7 +1,6 @@
 """uvicorn's HTTP protocol with bounds that it lacks: heads, pipelines, connections; and errors in JSON."""
 
 import asyncio
-import resource
 import socket
 from typing import Any
 
@@ -15,6 +14,7 @@ from semif_adapter.contract.errors import (
     NoMemoryError,
     RequestTimeoutError,
 )
+from semif_adapter.http.connections import connection_limit, idle_connections
 
 MAX_HEAD_BYTES = 65_536
 """Longest request line and headers together, and longest trailers."""
@@ -22,10 +22,6 @@ HEAD_SECONDS = 10.0
 """How long a request's head may take to arrive; an idle kept-alive connection has uvicorn's own limit."""
 
 _OFFER = (b"connection", b"upgrade", b"http2-settings")
-MAX_CONNECTIONS = 2048
-"""Far more than a load balancer or SageMaker keep open; idle ones take 10 KiB each, so 20 MiB together."""
-RESERVED_FILES = 64
-"""Libraries, the log, the event loop's own, a model that is read."""
 MAX_PIPELINED = 16
 """Requests that wait on one connection behind the one that is being answered; clients rarely send one."""
 LINGER_SECONDS = 2.0
@@ -34,12 +30,6 @@ REPLY_SECONDS = 30.0
 """How long a client may leave what it was sent unread; closing would wait for it, and for ever."""
 RESET_CHECK_SECONDS = 0.2
 """How often a connection whose client sends no more is looked at: it is no longer read from."""
-
-
-def connection_limit() -> int:
-    """How many connections may be open: as many as there are files to open, less those that others need."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(MAX_CONNECTIONS, max(1, soft - RESERVED_FILES))
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -54,7 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether what still arrives is thrown away."""
         self._offered_upgrade = False
         """Whether this head is read once more, without its offer."""
-        self._idle_since = 0.0
+        self._idle = idle_connections(self.server_state)
         self._answering: RequestResponseCycle | None = None
         """The oldest request without its answer, or the last that had its own."""
         self._head_timer: asyncio.TimerHandle | None = None
@@ -63,29 +53,20 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
-        self._idle_since = self.loop.time()
+        self._idle.add(self)
         self._await_head()
         if len(self.connections) > connection_limit():
-            self._make_room()
-
-    def _make_room(self) -> None:
-        """Close the connection that has waited longest for a request, which may be this one."""
-        idle = [one for one in self.connections if isinstance(one, BoundedProtocol) and one.is_idle]
-        longest = min(idle, key=lambda one: one._idle_since, default=self)
-        longest.transport.close()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request of this connection is being answered."""
-        return (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing()
+            self._idle.close_longest(or_else=self)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
+        self._idle.discard(self)
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._idle_since = self.loop.time()
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._idle.add(self)
         self._await_reader()
 
     def pause_writing(self) -> None:
@@ -132,6 +113,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._idle.discard(self)
         for timer in (self._reset_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()

@@ -19,6 +19,7 @@ from semif_adapter.contract.errors import DrainingError, StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.app import create_app
+from semif_adapter.http.early_stop import EXIT_CLEAN
 from semif_adapter.http.protocol import BoundedProtocol
 from semif_adapter.serving import line_writer, request_log
 from semif_adapter.serving.lifecycle import DRAINING_RETRY_SECONDS
@@ -26,7 +27,6 @@ from semif_adapter.serving.request_queue import RequestQueue
 
 logger = logging.getLogger(__name__)
 
-EXIT_CLEAN = 0
 EXIT_ENGINE_DEAD = 70
 """EX_SOFTWARE of sysexits.h: the engine can answer nothing any more."""
 EXIT_UNFINISHED = 75

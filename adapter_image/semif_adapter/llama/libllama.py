@@ -115,6 +115,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "llama_state_seq_get_data": (_size, [_pointer, _pointer, _size, _int]),
     "llama_state_seq_get_size": (_size, [_pointer, _int]),
     "llama_state_seq_set_data": (_size, [_pointer, _pointer, _size, _int]),
+    "llama_token_to_piece": (_int, [_pointer, _int, _text, _int, _int, _bool]),
     "llama_tokenize": (_int, [_pointer, _text, _int, _pointer, _int, _bool, _bool]),
     "llama_vocab_bos": (_int, [_pointer]),
     "llama_vocab_eos": (_int, [_pointer]),

@@ -1,6 +1,7 @@
 """Whether a model fits into this machine's memory, found out before the kernel does."""
 
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from semif_adapter.contract.errors import StartupError
@@ -12,6 +13,11 @@ CACHE_BYTES_PER_VALUE = 2
 STATE_BYTES_PER_VALUE = 4
 MAX_STATE_BYTES = 512 * 1024 * 1024
 """Most memory of the saved states; one of a hybrid 4B model takes some 50 MB."""
+
+
+MOST_REQUEST_BYTES = 1 << 30
+LEAST_REQUEST_BYTES = 32 << 20
+"""Most and least memory that requests may have while they are read, checked and computed."""
 
 
 def cache_bytes(metadata: Callable[[str], str | None], tokens: int) -> int:
@@ -70,20 +76,66 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
     return min(limits, default=None)
 
 
-def budget(buffers: Buffers, saved_states: int, root: Path = Path("/")) -> dict[str, int | None]:
+def own_bytes(root: Path = Path("/")) -> int:
+    """Memory that this process has taken and that no file backs, its libraries' included."""
+    return _status(root).get("RssAnon", 0)
+
+
+def budget(buffers: Buffers, saved_states: int, own: int, root: Path = Path("/")) -> dict[str, int]:
     """What a loaded model and its contexts take, in bytes, for the log.
 
-    `saved_states` is what states kept beside the context may take at most. `sum_bytes` is all of it but what
-    lies on GPUs, `limit_bytes` the memory that this process may use.
+    `saved_states` is what states kept beside the context may take at most, `own` what this process had taken
+    before the load. `sum_bytes` is all of it but what lies on GPUs, `limit_bytes` what this process may use,
+    where that is known.
     """
     parts = {
+        "server_bytes": own,
         "weights_bytes": buffers.on_cpu("model"),
         "cache_bytes": buffers.on_cpu("KV", "RS"),
         "saved_states_bytes": saved_states,
         "compute_bytes": buffers.on_cpu("compute", "output"),
     }
-    whole = {"sum_bytes": sum(parts.values()), "limit_bytes": memory_bytes(root)}
-    return {**parts, **whole, "gpu_bytes": buffers.on_gpu(*KINDS)}
+    limit = memory_bytes(root)
+    known = {} if limit is None else {"limit_bytes": limit}
+    return {**parts, "sum_bytes": sum(parts.values()), **known, "gpu_bytes": buffers.on_gpu(*KINDS)}
+
+
+def request_bytes(taken: int, saved_states: int, root: Path = Path("/")) -> int:
+    """How much memory requests may have beside a loaded model: half of what is left.
+
+    `taken` is the sum of its budget, of which `saved_states` come later. Raises StartupError where that is
+    less than LEAST_REQUEST_BYTES: requests would end in broken connections, or the process by the kernel.
+    """
+    limit = memory_bytes(root)
+    left = [] if limit is None else [limit - taken]
+    left += (size - saved_states for size in _left_of_process_limits(root))
+    half = min(left, default=2 * MOST_REQUEST_BYTES) // 2
+    if half < LEAST_REQUEST_BYTES:
+        raise StartupError(
+            f"not enough memory: beside the loaded model {_mb(max(0, 2 * half))} are left, requests need "
+            f"{_mb(2 * LEAST_REQUEST_BYTES)}; take a larger instance or a smaller model, or lower "
+            "SEMIF_CONTEXT_TOKENS or SEMIF_STREAMS"
+        )
+    return min(half, MOST_REQUEST_BYTES)
+
+
+def _left_of_process_limits(root: Path) -> Iterator[int]:
+    """What this process may still take by its own limits (`ulimit -v`, `-d`), where it has any."""
+    status = _status(root)
+    for limit, taken in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        soft, _ = resource.getrlimit(limit)
+        if soft != resource.RLIM_INFINITY and taken in status:
+            yield soft - status[taken]
+
+
+def _status(root: Path) -> dict[str, int]:
+    """The sizes in `/proc/self/status`, in bytes by their names; empty where there is no such file."""
+    try:
+        lines = (root / "proc/self/status").read_text().splitlines()
+    except OSError:
+        return {}
+    words = (line.split() for line in lines)
+    return {parts[0].rstrip(":"): int(parts[1]) * 1024 for parts in words if parts[2:] == ["kB"]}
 
 
 def check_memory(weights: int, cache: int, root: Path = Path("/")) -> None:

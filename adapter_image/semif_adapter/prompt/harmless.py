@@ -8,8 +8,8 @@ import re
 
 from pydantic import JsonValue
 
+from semif_adapter.llama.marks import Marks
 from semif_adapter.llama.model import Model
-from semif_adapter.prompt.marks import Marks
 
 _NAMED = re.compile(r"<\|([A-Za-z0-9_]+)\|>")
 

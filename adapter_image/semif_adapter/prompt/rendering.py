@@ -147,10 +147,17 @@ def _refused(error: Exception) -> Rendered:
 def main() -> None:
     """Render the job on standard input within the limits of this process."""
     job = _Job(**json.load(sys.stdin))
-    resource.setrlimit(resource.RLIMIT_CPU, (job.cpu_seconds, job.cpu_seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _allow(resource.RLIMIT_CPU, job.cpu_seconds)
+    _allow(resource.RLIMIT_AS, MEMORY_BYTES)
+    _allow(resource.RLIMIT_CORE, 0)
     json.dump([asdict(one) for one in _render_here(job)], sys.stdout)
+
+
+def _allow(limit: int, most: int) -> None:
+    """At most so much, or what this process is allowed in any case."""
+    _, hard = resource.getrlimit(limit)
+    least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(limit, (least, least))
 
 
 if __name__ == "__main__":

@@ -27,16 +27,19 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
+def is_encoded(encoding: str) -> bool:
+    """Whether a body with this content encoding, a header's value, is not as it was."""
+    return encoding.strip().lower() not in ("identity", "")
+
+
 def decode_body(body: bytes, encoding: str, limit: int) -> bytes:
-    """`body` without its content encoding, a header's value; both sides are at most `limit` bytes.
+    """An encoded `body` without its content encoding, a header's value; both sides are at most `limit` bytes.
 
     No more than that is ever decoded. Raises UnsupportedMediaTypeError for other encodings, BodyTooLargeError
     beyond the limit and InvalidRequestError for what is not one whole stream.
     """
     decompressor: _Decompressor
     match encoding.strip().lower():
-        case "identity" | "":
-            return body
         case "zstd":
             options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG}
             decompressor = zstd.ZstdDecompressor(options=options)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from time import monotonic
+from typing import NamedTuple
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -12,22 +13,28 @@ from semif_adapter.contract.errors import (
     DeadlineError,
     DrainingError,
     InvalidRequestError,
-    OverloadedError,
     RequestTimeoutError,
 )
 from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.forms.form import Form
 from semif_adapter.serving.admitted_request import AdmittedRequest
-from semif_adapter.serving.checkers import GoOn
-from semif_adapter.serving.content_encoding import decode_body
+from semif_adapter.serving.checkers import Checked, GoOn
+from semif_adapter.serving.content_encoding import decode_body, is_encoded
 from semif_adapter.serving.lifecycle import DRAINING_RETRY_SECONDS
 from semif_adapter.serving.request_log import RECORD, RequestRecord
+from semif_adapter.serving.request_memory import TOKENISING_BYTES, Held, document_bytes
 from semif_adapter.serving.request_queue import RequestQueue
 
 CHECK_RETRY_SECONDS = 5.0
-MAX_READING_BYTES = 128 * 1024 * 1024
-"""Of bodies that are not whole yet, of all clients together."""
+
+
+class _Body(NamedTuple):
+    """A body that has come, its content encoding, and the memory that is held for it."""
+
+    data: bytes
+    encoding: str
+    held: Held
 
 
 class Intake:
@@ -36,7 +43,6 @@ class Intake:
     def __init__(self, queue: RequestQueue, settings: Settings) -> None:
         self._queue = queue
         self._settings = settings
-        self._reading_bytes = 0
 
     async def answer(self, request: Request, read: Callable[[bytes], Form]) -> tuple[Form, RequestResult]:
         """What the body asks, and its result. `read` parses the body, on a thread of its own.
@@ -47,11 +53,13 @@ class Intake:
         record: RequestRecord = request.scope[RECORD]
         self._queue.check_ready()
         # Before it holds a place: sixteen clients that send a byte a second would hold them all.
-        body = await self._read_body(request)
+        with self._queue.memory.bodies.hold() as held:
+            body = await self._read_body(request, held)
         record.body_bytes = len(body)
-        with self._queue.admit(record.arrived) as admitted:
-            encoding = request.headers.get("content-encoding", "identity")
-            working = asyncio.ensure_future(self._work(body, encoding, read, admitted, record))
+        encoding = request.headers.get("content-encoding", "identity")
+        with self._queue.admit(record.arrived) as admitted, self._queue.memory.documents.hold() as held:
+            work = self._work(_Body(body, encoding, held), read, admitted, record)
+            working = asyncio.ensure_future(work)
             leaving = asyncio.ensure_future(_hung_up(request))
             try:
                 await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -65,17 +73,20 @@ class Intake:
 
     async def _work(
         self,
-        body: bytes,
-        encoding: str,
+        body: _Body,
         read: Callable[[bytes], Form],
         admitted: AdmittedRequest,
         record: RequestRecord,
     ) -> tuple[Form, RequestResult]:
         try:
             async with asyncio.timeout(admitted.deadline - monotonic()):
-                form, computation = await self._queue.checkers.run(
-                    lambda go_on: self._prepare(body, encoding, read, go_on)
+                document = await self._decode(body)
+                tokenising = TOKENISING_BYTES * min(len(document), self._queue.engine.longest_text_bytes)
+                body.held.take(tokenising)
+                form, computation = await self._check(
+                    len(document), lambda go_on: self._prepare(document, read, go_on), body.held
                 )
+                body.held.give_back(tokenising)
         except TimeoutError:
             raise DeadlineError(
                 "the request could not be checked in time", retry_after_seconds=CHECK_RETRY_SECONDS
@@ -91,29 +102,31 @@ class Intake:
         _note(record, result)
         return form, result
 
-    def _prepare(
-        self, body: bytes, encoding: str, read: Callable[[bytes], Form], go_on: GoOn
-    ) -> tuple[Form, Computation]:
-        form = read(decode_body(body, encoding, self._settings.max_body_bytes))
+    async def _decode(self, body: _Body) -> bytes:
+        """The body as it was before its content encoding; what it may come to take is held from now on."""
+        data, encoding, held = body
+        held.take(len(data))
+        decoded = data
+        if is_encoded(encoding):
+            limit = self._settings.max_body_bytes
+            decoded = await self._check(len(data), lambda _: decode_body(data, encoding, limit), held)
+        held.take(document_bytes(decoded))
+        return decoded
+
+    async def _check(self, size: int, work: Callable[[GoOn], Checked], held: Held) -> Checked:
+        """What `work` on `size` bytes returns, from a thread; it keeps what is `held` until it ends."""
+        held.share()
+        return await self._queue.checkers.run(size, work, held.let_go)
+
+    def _prepare(self, body: bytes, read: Callable[[bytes], Form], go_on: GoOn) -> tuple[Form, Computation]:
+        form = read(body)
         layout = self._settings.layout or form.layout
         with form.refusing():
             return form, self._queue.engine.prepare(form.questions, layout, go_on)
 
-    async def _read_body(self, request: Request) -> bytes:
+    async def _read_body(self, request: Request, held: Held) -> bytes:
         """The body, within its limits of bytes and seconds; a stop of the server does not wait for it."""
-        held = 0
-
-        def hold(count: int) -> None:
-            nonlocal held
-            if self._reading_bytes + count > MAX_READING_BYTES:
-                raise OverloadedError(
-                    f"bodies of {self._reading_bytes} bytes are being read, the limit is {MAX_READING_BYTES}",
-                    retry_after_seconds=CHECK_RETRY_SECONDS,
-                )
-            held += count
-            self._reading_bytes += count
-
-        reading = asyncio.ensure_future(read_body(request, self._settings.max_body_bytes, hold))
+        reading = asyncio.ensure_future(read_body(request, self._settings.max_body_bytes, held.take))
         draining = asyncio.ensure_future(self._queue.lifecycle.wait_draining())
         seconds = self._settings.body_seconds
         try:
@@ -127,7 +140,6 @@ class Intake:
             for task in (reading, draining):
                 task.cancel()
             await asyncio.gather(reading, draining, return_exceptions=True)
-            self._reading_bytes -= held
 
 
 async def read_body(request: Request, limit: int, hold: Callable[[int], None] = lambda _: None) -> bytes:

@@ -17,6 +17,7 @@ from semif_adapter.serving.admitted_request import AdmittedRequest
 from semif_adapter.serving.checkers import Checkers
 from semif_adapter.serving.engine_thread import EngineThread
 from semif_adapter.serving.lifecycle import Lifecycle
+from semif_adapter.serving.request_memory import RequestMemory
 
 SHORTEST_STALL_SECONDS = 30.0
 STALL_FACTOR = 4.0
@@ -33,6 +34,8 @@ class RequestQueue:
         self.engine_thread = EngineThread(load, self)
         self.checkers = Checkers()
         """Where requests are parsed and tokenised."""
+        self.memory = RequestMemory(0)
+        """What they may take; nothing before the model is loaded, since none is read before."""
         self.admission = Admission(
             max_requests=settings.max_in_flight,
             max_tokens=settings.max_queued_tokens,
@@ -132,6 +135,7 @@ class RequestQueue:
         """Requests can be taken."""
         self._engine = engine
         self.admission.rate = TokenRate(engine.tokens_per_second)
+        self.memory = RequestMemory(engine.request_bytes)
         self.lifecycle.model_loaded(engine.info)
 
     def engine_load_failed(self, error: StartupError) -> None:

@@ -3,19 +3,21 @@
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from semif.sagemaker.bucket_folders import ANSWERS, FAILURES, REQUESTS
-from semif_constructs.hosting.expiring_bucket import ExpiringBucket
+from semif_constructs.hosting.expiring_bucket import ExpiringBucket, keys_of
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
+from semif_constructs.iam.role_policy import role_policy
 
 _Config = sagemaker.CfnEndpointConfig
 
 
 class AsyncInference(Construct):
-    """A private, encrypted bucket that forgets, and a topic for answers and one for failures.
+    """A private, encrypted bucket that forgets, or one that is there; a topic for answers, one for failures.
 
     Callers put a request under `requests/`; SageMaker reads it there with the Model's role, and writes the
     answer under `answers/` or what went wrong under `failures/`.
@@ -26,6 +28,7 @@ class AsyncInference(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        bucket: s3.IBucket | None = None,
         concurrent_invocations_per_instance: int,
         encryption_key: kms.IKey | None = None,
         error_topic: sns.ITopic | None = None,
@@ -33,18 +36,20 @@ class AsyncInference(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
         success_topic: sns.ITopic | None = None,
     ) -> None:
-        """Make the bucket, and the topics that are not given.
+        """Make the bucket and the topics, those excepted that are given.
 
         `concurrent_invocations_per_instance` (1 to 1000) is how many requests are sent to one container at
         once. Objects are deleted `expiry_days` after they were written. `encryption_key` encrypts bucket and
-        topics, a given topic excepted; without one S3 manages a key and the topics have none: their messages
-        name places in S3 and hold no request. With the `removal_policy` DESTROY the bucket goes with its
-        stack if it is empty.
+        topics; without one S3 manages a key and the topics have none: their messages name places in S3 and
+        hold no request. With the `removal_policy` DESTROY the bucket goes with its stack if it is empty.
+
+        A given `bucket` keeps its own rules on what is deleted when. The grants let their grantees use its
+        key too, where that is known.
         """
         super().__init__(scope, construct_id)
         self._concurrent_invocations = concurrent_invocations_per_instance
         self._encryption_key = encryption_key
-        self.bucket = ExpiringBucket(
+        self.bucket: s3.IBucket = bucket or ExpiringBucket(
             self,
             "Bucket",
             encryption_key=encryption_key,
@@ -81,11 +86,11 @@ class AsyncInference(Construct):
         """
         reads = self.bucket.arn_for_objects(f"{REQUESTS}/*")
         writes = [self.bucket.arn_for_objects(f"{prefix}/*") for prefix in (ANSWERS, FAILURES)]
-        policy = iam.Policy(
+        policy = role_policy(
             self,
             "Serving",
-            roles=[role],
-            statements=[
+            role,
+            [
                 iam.PolicyStatement(actions=["s3:GetObject"], resources=[reads]),
                 iam.PolicyStatement(actions=["s3:AbortMultipartUpload", "s3:PutObject"], resources=writes),
                 iam.PolicyStatement(
@@ -128,9 +133,8 @@ class AsyncInference(Construct):
         return grants[0].combine(grants[1]).combine(grants[2])
 
     def _use_of_key(self, *actions: str) -> list[iam.PolicyStatement]:
-        if self._encryption_key is None:
-            return []
-        return [iam.PolicyStatement(actions=list(actions), resources=[self._encryption_key.key_arn])]
+        keys = keys_of(self._encryption_key, self.bucket)
+        return [iam.PolicyStatement(actions=list(actions), resources=keys)] if keys else []
 
     def _topic(self, construct_id: str) -> sns.Topic:
         return sns.Topic(self, construct_id, enforce_ssl=True, master_key=self._encryption_key)

@@ -3,13 +3,15 @@
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from semif.sagemaker.bucket_folders import ANSWERS, LINES
 from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP
-from semif_constructs.hosting.expiring_bucket import ExpiringBucket
+from semif_constructs.hosting.expiring_bucket import ExpiringBucket, keys_of
 from semif_constructs.iam.container_log import allow_container_log
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
+from semif_constructs.iam.role_policy import role_policy
 from semif_constructs.iam.volume_key import volume_key_statement
 
 
@@ -21,13 +23,18 @@ class BatchFiles(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        bucket: s3.IBucket | None = None,
         encryption_key: kms.IKey | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
-        """Make the bucket, encrypted with `encryption_key` where there is one; see ExpiringBucket."""
+        """Make the bucket, encrypted with `encryption_key` where there is one; see ExpiringBucket.
+
+        Or use `bucket`, whose own rules say what is deleted when, and its key where that is known. The
+        instances' volumes are encrypted with `encryption_key` either way.
+        """
         super().__init__(scope, construct_id)
         self._encryption_key = encryption_key
-        self.bucket = ExpiringBucket(
+        self.bucket: s3.IBucket = bucket or ExpiringBucket(
             self,
             "Bucket",
             encryption_key=encryption_key,
@@ -43,11 +50,11 @@ class BatchFiles(Construct):
         """
         bucket = self.bucket
         lines, answers = bucket.arn_for_objects(f"{LINES}/*"), bucket.arn_for_objects(f"{ANSWERS}/*")
-        policy = iam.Policy(
+        policy = role_policy(
             self,
             "Transforming",
-            roles=[role],
-            statements=[
+            role,
+            [
                 iam.PolicyStatement(actions=["s3:GetObject"], resources=[lines]),
                 iam.PolicyStatement(
                     actions=["s3:ListBucket"],
@@ -70,11 +77,10 @@ class BatchFiles(Construct):
 
     def _use_of_key(self) -> list[iam.PolicyStatement]:
         """For the objects, and by a grant for the volumes of the instances."""
-        if self._encryption_key is None:
-            return []
-        return [
-            iam.PolicyStatement(
-                actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[self._encryption_key.key_arn]
-            ),
-            volume_key_statement(self._encryption_key),
-        ]
+        keys, statements = keys_of(self._encryption_key, self.bucket), []
+        if keys:
+            use = ["kms:Decrypt", "kms:GenerateDataKey"]
+            statements.append(iam.PolicyStatement(actions=use, resources=keys))
+        if self._encryption_key is not None:
+            statements.append(volume_key_statement(self._encryption_key))
+        return statements

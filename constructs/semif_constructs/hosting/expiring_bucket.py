@@ -53,3 +53,9 @@ class ExpiringBucket(s3.Bucket):
             "requests and answers pass through and are deleted after days; server access logs would need a "
             "second bucket, and CloudTrail's data events say the same where they are wanted",
         )
+
+
+def keys_of(encryption_key: kms.IKey | None, bucket: s3.IBucket) -> list[str]:
+    """ARNs of the keys that who works with `bucket` must use: the construct's, and that of a given bucket."""
+    keys = (key.key_arn for key in (encryption_key, bucket.encryption_key) if key is not None)
+    return list(dict.fromkeys(keys))

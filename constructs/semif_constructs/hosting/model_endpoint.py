@@ -19,9 +19,11 @@ from semif.sagemaker.placement import (
     volume_warnings,
 )
 from semif_constructs.hosting.async_inference import AsyncInference
+from semif_constructs.hosting.data_capture import DataCapture
 from semif_constructs.hosting.endpoint_base import EndpointBase, ImportedEndpoint
 from semif_constructs.hosting.served_model import ServedModel
 from semif_constructs.iam.container_log import allow_container_log
+from semif_constructs.iam.role_policy import role_policy
 from semif_constructs.iam.volume_key import volume_key_statement
 from semif_constructs.signals.endpoint_metrics import VARIANT_NAME
 
@@ -44,6 +46,7 @@ class ModelEndpoint(EndpointBase):
         async_inference: AsyncInference | None = None,
         container_startup_health_check_timeout_seconds: int,
         creates_log_group: bool = True,
+        data_capture: DataCapture | None = None,
         deployment_config: sagemaker.CfnEndpoint.DeploymentConfigProperty | None = None,
         encryption_key: kms.IKey | None = None,
         endpoint_name: str | None = None,
@@ -62,7 +65,8 @@ class ModelEndpoint(EndpointBase):
 
         The model's role may write the endpoint's log; where an `EndpointLog` holds its group, say False to
         `creates_log_group`, and the role cannot make one. With `async_inference` the endpoint is
-        asynchronous: it answers by a queue alone, and the model's role gets what that needs.
+        asynchronous: it answers by a queue alone, and the model's role gets what that needs. `data_capture`,
+        of a realtime endpoint alone, keeps a share of the requests and their answers.
 
         Exactly one of `instance_type` and `instance_pool` (in order of preference). A pool of GPU types may
         end in CPU types, which run `fallback_model`: the same archive in an image without CUDA, under the
@@ -99,6 +103,8 @@ class ModelEndpoint(EndpointBase):
             problems.extend(fallback_problems(types, has_model=fallback_model is not None))
         if fallback_model is not None and fallback_model.role is not model.role:
             problems.append("fallback_model has a role of its own; give it role=model.role, which may serve")
+        if async_inference is not None and data_capture is not None:
+            problems.append("data_capture is for realtime endpoints; leave it or async_inference out")
         if problems:
             raise ProblemsError(self.node.path, problems)
         self._set_name(
@@ -116,6 +122,7 @@ class ModelEndpoint(EndpointBase):
             self,
             "Config",
             async_inference_config=async_inference.config if async_inference is not None else None,
+            data_capture_config=data_capture.config if data_capture is not None else None,
             kms_key_id=volume_key.key_arn if volume_key is not None else None,
             production_variants=[
                 sagemaker.CfnEndpointConfig.ProductionVariantProperty(
@@ -139,6 +146,8 @@ class ModelEndpoint(EndpointBase):
         )
         if async_inference is not None:
             self.config.node.add_dependency(async_inference.grant_serve(model.role))
+        if data_capture is not None:
+            self.config.node.add_dependency(data_capture.grant_capture(model.role))
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
@@ -164,7 +173,7 @@ class ModelEndpoint(EndpointBase):
     ) -> iam.Policy:
         """What the Model's role needs for this endpoint: its log, and the key of its volumes."""
         statements = [] if volume_key is None else [volume_key_statement(volume_key)]
-        policy = iam.Policy(self, "Serving", roles=[role], statements=statements)
+        policy = role_policy(self, "Serving", role, statements)
         allow_container_log(
             policy,
             creates_log_group=creates_log_group,

@@ -19,6 +19,7 @@ from semif.images.image_ref import ImageRef
 from semif_constructs.iam.image_access import PULL_ACTIONS, repository_arn
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
 from semif_constructs.iam.network_interfaces import allow_network_interfaces, interfaces_arn
+from semif_constructs.iam.role_policy import role_policy
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -115,11 +116,11 @@ class ServedModel(Construct):
         )
 
     def _access_to_image(self, image_arn: str) -> iam.Policy:
-        policy = iam.Policy(
+        policy = role_policy(
             self,
             "Hosting",
-            roles=[self.role],
-            statements=[
+            self.role,
+            [
                 iam.PolicyStatement(actions=list(PULL_ACTIONS), resources=[image_arn]),
                 iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]),
             ],
@@ -154,7 +155,7 @@ class ServedModel(Construct):
             statements.append(
                 iam.PolicyStatement(actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn])
             )
-        policy = iam.Policy(self, f"Archive{digest[:8]}", roles=[self.role], statements=statements)
+        policy = role_policy(self, f"Archive{digest[:8]}", self.role, statements)
         if unpacked:
             acknowledge_wildcard(policy, objects, "the prefix holds the files of one model and nothing else")
         return policy
@@ -166,7 +167,7 @@ class ServedModel(Construct):
 
         The actions are those of SageMaker's developer guide for an execution role with a VPC.
         """
-        policy = iam.Policy(self, "Network", roles=[self.role])
+        policy = role_policy(self, "Network", self.role)
         allow_network_interfaces(policy, subnets, security_groups)
         policy.add_statements(
             iam.PolicyStatement(

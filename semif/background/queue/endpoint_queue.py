@@ -1,11 +1,12 @@
 """An asynchronous endpoint as submissions see it: where requests go, whether one was taken, what has come."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from semif.aws.aws_time import AwsTime
 from semif.aws.clients import Aws, aws_errors
 from semif.aws.s3 import S3Uri
 from semif.client.endpoint_transport import endpoint_error
@@ -46,6 +47,8 @@ class EndpointQueue:
     invocation_timeout_seconds: int
     created: float
     """When the endpoint was made, in seconds since the epoch: of what was sent before, nothing will come."""
+    time: AwsTime = field(default_factory=AwsTime)
+    """As `created` is counted, and what runs out in the queue."""
 
     @classmethod
     def find(cls, aws: Aws, endpoint: str, *, job: str, invocation_timeout_seconds: int) -> "EndpointQueue":
@@ -59,6 +62,8 @@ class EndpointQueue:
         answers = S3Uri.parse(output["S3OutputPath"])
         beside = S3Uri(answers.bucket, answers.key.rpartition("/")[0])
         failures = output.get("S3FailurePath")
+        time = AwsTime()
+        time.hear(description)
         return cls(
             aws,
             endpoint,
@@ -68,6 +73,7 @@ class EndpointQueue:
             beside.child(REQUESTS, job),
             invocation_timeout_seconds,
             description["CreationTime"].timestamp(),
+            time,
         )
 
     def check(self) -> None:
@@ -113,6 +119,7 @@ class EndpointQueue:
         with aws_errors():
             try:
                 for page in pages.paginate(Bucket=folder.bucket, Prefix=f"{folder.key}/", StartAfter=start):
+                    self.time.hear(page)
                     for item in page.get("Contents", []):
                         yield f"s3://{folder.bucket}/{item['Key']}"
             except self.aws.s3.exceptions.NoSuchBucket:

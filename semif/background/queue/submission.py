@@ -33,7 +33,7 @@ NAME_LENGTH = len("00000001-0123abcd-1")
 SPARE_SECONDS = 300
 """Beyond the longest time in the queue and at work, after which no answer can come."""
 CLOCKS_SECONDS = 60
-"""How far this machine's clock and AWS's may be apart."""
+"""How far the clocks of AWS's services may be apart."""
 
 OnProgress = Callable[[int, int], None]
 """Told how many lines have ended, of how many."""
@@ -108,7 +108,8 @@ class Submission:
         if room <= 0:
             return False
         bodies = {number: self._file.body(self._lines[number]) for number in islice(self._to_send, room)}
-        self._state.sending((number, self._state.attempts.get(number, 1)) for number in bodies)
+        attempts = [(number, self._state.attempts.get(number, 1)) for number in bodies]
+        self._state.sending(attempts, self._queue.time.now())
         for _ in bodies:
             self._to_send.popleft()
         under_way = {
@@ -140,7 +141,7 @@ class Submission:
         accepted = future.result()
         if accepted is None:
             return False
-        self._state.accepted(number, accepted.output, accepted.failure)
+        self._state.accepted(number, accepted.output, accepted.failure, self._queue.time.now())
         self._sent += 1
         return True
 
@@ -166,7 +167,7 @@ class Submission:
         contents = pool.map(self._queue.fetch, [uri for _, uri, _ in arrived])
         ended = []
         for (number, _, is_failure), content in zip(arrived, contents, strict=True):
-            self._slowest = max(self._slowest, time.time() - self._state.sent[number].time)
+            self._slowest = max(self._slowest, self._queue.time.now() - self._state.sent[number].time)
             record, again = (
                 line_records.of_failure(number, content)
                 if is_failure
@@ -218,8 +219,8 @@ class Submission:
     def _lost(self) -> list[dict[str, Any]]:
         """Lines whose answer cannot come any more, and that were sent often enough; others are sent again."""
         limit = TTL_SECONDS + self._queue.invocation_timeout_seconds + SPARE_SECONDS
-        under_way = self._state.sent.items()
-        late = [number for number, sent in under_way if time.time() - sent.time > limit]
+        under_way, now = self._state.sent.items(), self._queue.time.now()
+        late = [number for number, sent in under_way if now - sent.time > limit]
         # What was in the queue of an endpoint that is gone is no failure of the request.
         gone = {number for number, sent in under_way if sent.time < self._queue.created - CLOCKS_SECONDS}
         for number in gone.difference(late):

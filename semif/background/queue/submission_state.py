@@ -82,7 +82,8 @@ _RECORDS: TypeAdapter[_Sending | _Accepted | _Again | _Ended] = TypeAdapter(
 
 @dataclass(frozen=True)
 class Sent:
-    """The last time that a line was sent: which time it was, and when, in seconds since the epoch."""
+    """The last time that a line was sent: which time it was, and when, in seconds since the epoch as AWS
+    counts them: another run, maybe on another machine, compares."""
 
     attempt: int
     time: float
@@ -110,16 +111,15 @@ class SubmissionState:
         """By line number: where in this file the line's record is, offset and size in bytes."""
         self._descriptor = descriptor
 
-    def sending(self, lines: Iterable[tuple[int, int]]) -> None:
+    def sending(self, lines: Iterable[tuple[int, int]], now: float) -> None:
         """Before lines (number, attempt) are sent. On disk when this returns."""
-        now = time.time()
         self._append(
             [{"sending": number, "attempt": attempt, "time": now} for number, attempt in lines], sync=True
         )
 
-    def accepted(self, number: int, output: str, failure: str | None) -> None:
+    def accepted(self, number: int, output: str, failure: str | None, now: float) -> None:
         """SageMaker has taken a line."""
-        self._append([{"accepted": number, "output": output, "failure": failure, "time": time.time()}])
+        self._append([{"accepted": number, "output": output, "failure": failure, "time": now}])
 
     def send_again(self, number: int, attempt: int) -> None:
         """A line must be sent (again): SageMaker did not take it, or it failed and may not the next time."""

@@ -2,6 +2,8 @@
 
 import click
 
+from semif.cli.evaluate.answered import answered
+from semif.cli.evaluate.captured import captured
 from semif.cli.evaluate.compare import compare
 from semif.cli.evaluate.report import report
 from semif.cli.evaluate.run import run
@@ -25,3 +27,5 @@ command.add_command(run)
 command.add_command(report)
 command.add_command(compare)
 command.add_command(wordings)
+command.add_command(captured)
+command.add_command(answered)

@@ -8,6 +8,7 @@ from semif.cli.deployment_steps import deploy_chain, sole_work, start_local
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.cli.output import json_option, print_json
 from semif.client.chat import Completion
+from semif.deployment.endpoint_expiry import deployed_expiry
 from semif.deployment.kinds import DEPLOYED_KINDS
 from semif.deployment.removal import gap_of
 from semif.environment.asking import example_command
@@ -41,6 +42,9 @@ def command(
     quotas allow it, as `semif env check ENV --account` does. With --local everything happens on this machine:
     the stacks, the builds and the endpoint stay until `semif destroy ENV --local`.
 
+    With endpoint.expires_after_hours the endpoint is deleted that long after this; deploying again puts it
+    off, or makes it anew where it is gone.
+
     An update starts a second fleet beside the one that runs, or a batch, and needs quota for both. Where
     there is none, --recreate deletes the endpoint first and makes it anew. Nobody is answered meanwhile: it
     says for how long and what else goes, and asks.
@@ -72,6 +76,7 @@ def command(
                 "endpoint": target.environment.endpoint_name,
                 "image": lock.image_uri,
                 "model": lock.model.address,
+                "expires_at": None if (expiry := deployed_expiry(target)) is None else expiry.isoformat(),
             }
         )
         return

@@ -24,6 +24,8 @@ def command(environment: str, yes: bool, on_this_machine: bool, profile: str | N
 
     Deletes the Endpoint stack, then the Artifacts stack.
 
+    A bucket or role of [existing] is neither emptied nor deleted, which is said.
+
     Where the environment says removal = "destroy", the model archives and images go too; with "retain" the
     bucket and the repository stay. With --local, the AWS on this machine stops when nothing is left on it.
 
@@ -63,11 +65,14 @@ def destroy_chain(steps: Steps, target: Target) -> list[str]:
 
 
 def _confirm(target: Target) -> None:
+    given, images = target.environment.existing, "its images" if target.environment.existing.bucket else None
     kept = (
-        "its archives and images"
+        images or "its archives and images"
         if target.environment.removal == "destroy"
         else "not the bucket and the images"
     )
+    if stays := [*given.buckets, *filter(None, [given.role_arn])]:
+        click.echo(f"Not made here, and left as they are: {', '.join(stays)}.", err=True)
     question = (
         f"Delete the endpoint and the stacks of {target.environment.name} in account {target.account}, "
         f"{target.aws.region}, and {kept}?"

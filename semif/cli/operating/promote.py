@@ -49,7 +49,7 @@ def command(
         check_fit(origin.environment, target.environment)
         _make_artifacts(steps_on_stderr(), target)
         with progress_on_stderr() as progress:
-            done = promote(origin, target, progress)
+            done = promote(origin, target, progress, lambda note: click.echo(f"note: {note}", err=True))
     if as_json:
         click.echo(done.lock.canonical_bytes(), nl=False)
         return

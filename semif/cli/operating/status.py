@@ -5,15 +5,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from semif.aws.stacks import find_stack
+from semif.aws.stacks import Stack, find_stack
 from semif.builds.environment_builds import stale_image
 from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option, print_json
+from semif.deployment.endpoint_expiry import expiry_of, expiry_words
 from semif.deployment.modes import deployed_mode
 from semif.deployment.modes.mode import Running
 from semif.environment.cost import instance_cost
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
+from semif.target.prices import current_prices
 from semif.target.target import Target, open_target
 
 
@@ -34,10 +36,14 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
       semif status demo --local --json
     """
     target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
-    stacks = _stacks(target)
+    found = _stacks(target)
+    stacks = {name: stack.status if stack else None for name, stack in found.items()}
+    expiry = expiry_of(found[target.environment.endpoint_stack])
     lock, problems = _lock(target)
     running = deployed_mode(target.environment).running(target, lock)
     problems.extend(running.problems)
+    if expiry is not None:
+        running.rows.append(("end", expiry_words(expiry), "when the endpoint is deleted"))
     note = stale_image(target, lock) if lock is not None else None
     if as_json:
         print_json(
@@ -47,8 +53,9 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
                 "region": target.aws.region,
                 "stacks": stacks,
                 **running.facts,
+                "expires_at": None if expiry is None else expiry.isoformat(),
                 "lock": None if lock is None else lock.model_dump(mode="json", by_alias=True),
-                "cost": None if target.local else list(instance_cost(target.environment).lines),
+                "cost": None if target.local else list(_cost(target)),
                 "problems": problems,
                 "notes": [note] if note else [],
             }
@@ -61,10 +68,9 @@ def command(environment: str, on_this_machine: bool, profile: str | None, as_jso
         raise click.exceptions.Exit(1)
 
 
-def _stacks(target: Target) -> dict[str, str | None]:
+def _stacks(target: Target) -> dict[str, Stack | None]:
     names = (target.environment.artifacts_stack, target.environment.endpoint_stack)
-    stacks = {name: find_stack(target.aws, name) for name in names}
-    return {name: stack.status if stack else None for name, stack in stacks.items()}
+    return {name: find_stack(target.aws, name) for name in names}
 
 
 def _lock(target: Target) -> tuple[Lock | None, list[str]]:
@@ -94,9 +100,13 @@ def _show(
             console.print(f"  image  {escape(image_uri)}")
         console.print(f"  model  {escape(lock.model.name)}, {escape(lock.model.address)}")
     if not target.local:  # on this machine nothing is billed
-        for line in instance_cost(target.environment).lines:
+        for line in _cost(target):
             console.print(f"  cost   {escape(line)}")
     for problem in problems:
         console.print(f"  [red]![/] {escape(problem)}")
     if not problems:
         console.print(f"  [green]{running.verdict}[/]")
+
+
+def _cost(target: Target) -> tuple[str, ...]:
+    return instance_cost(target.environment, current_prices(target)).lines

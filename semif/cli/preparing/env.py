@@ -37,7 +37,8 @@ def check(environments: tuple[str, ...], in_account: bool, profile: str | None, 
     at once. Exit status 1 where there are any; warnings alone do not count.
 
     With --account it also asks, and changes nothing: do the credentials work, are they of the account that
-    the file names, is the region bootstrapped for the CDK, and do the quotas allow the instances.
+    the file names, is the region bootstrapped for the CDK, do the quotas allow the instances, and are the
+    role and the buckets of [existing] there and fit.
 
     \b
     Examples:

@@ -41,8 +41,9 @@ def command(
     """Print least-privilege policies as JSON.
 
     deploy is for who builds, deploys, promotes, operates and destroys ENV; diff for who compares and checks
-    it; call for who asks it; verify for what `semif verify` takes besides deploy. ci prints trust and policy
-    of two roles for GitHub's workflows, by OpenID Connect. Nothing is looked up or changed.
+    it; call for who asks it; label for who reads what was captured of its callers; prune for who deletes
+    what nothing names; verify for what `semif verify` takes besides deploy. ci prints trust and policy of
+    two roles for GitHub's workflows, by OpenID Connect. Nothing is looked up or changed.
 
     \b
     Examples:
@@ -53,7 +54,10 @@ def command(
     if task != "ci":
         if stack or repository or github_environment:
             raise SemifError("--stack, --repository and --github-environment are of ci; leave them out")
-        print_json(policy(place, TASKS[TASKS.index(task)]))
+        document = policy(place, TASKS[TASKS.index(task)])
+        if not document["Statement"]:
+            raise SemifError(f"there is nothing to {task} of {environment}, and no right is needed for it")
+        print_json(document)
         return
     name = github_environment or environment
     if not repository or not _REPOSITORY.fullmatch(repository):

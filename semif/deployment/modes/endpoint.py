@@ -8,6 +8,7 @@ from semif.aws.container_log import ContainerLog
 from semif.aws.stacks import stack_resource
 from semif.deployment.baking_probe import BakingProbe
 from semif.deployment.cdk import CdkError
+from semif.deployment.endpoint_expiry import deployed_expiry, expiry_parameters, expiry_words, is_over
 from semif.deployment.endpoint_update import check_update
 from semif.deployment.endpoint_watch import EndpointWatch, OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
@@ -48,13 +49,16 @@ class DeployedEndpoint(DeployedMode):
         stack, name = target.environment.endpoint_stack, target.environment.endpoint_name
         with synthesised(target, "all", on_line) as assembly:
             before, serving = deployed_lock(target), find_endpoint(target.aws, name)
-            if recreate:  # only now: a stack that cannot be synthesised takes nothing away
+            expired = serving is None and is_over(deployed_expiry(target))
+            if expired:  # CloudFormation does not know that the endpoint is gone, and would not make it again
+                on_line(f"{name} came to its end; its stack is made anew")
+            if recreate or expired:  # only now: a stack that cannot be synthesised takes nothing away
                 remove_stack(target, stack, on_line)
             elif serving is not None:
                 check_update(target, assembly.template(stack), serving)
             with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
                 try:
-                    deploy_stack(target, assembly, stack, on_line)
+                    deploy_stack(target, assembly, stack, on_line, expiry_parameters(target.environment))
                 except CdkError as error:
                     raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
                 # Now, since the stack forgets its former lock even where SageMaker does not follow it. A lock
@@ -73,7 +77,7 @@ class DeployedEndpoint(DeployedMode):
         if lock is not None:
             problems = _problems(target, endpoint, lock)
         elif endpoint is None:
-            problems = [f"there is no endpoint {target.environment.endpoint_name}"]
+            problems = [_missing(target)]
         if endpoint is not None:
             placed = " or ".join(endpoint.instance_types)
             counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
@@ -93,6 +97,15 @@ def _problems(target: Target, state: EndpointState | None, lock: Lock) -> list[s
     """Why the endpoint, which is in `state`, is not a healthy one of `lock` and its stack."""
     environment = target.environment
     if state is None:
-        return [f"there is no endpoint {environment.endpoint_name}"]
+        return [_missing(target)]
     config = stack_resource(target.aws, environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
     return list(state.problems(lock, stack_config=config))
+
+
+def _missing(target: Target) -> str:
+    """That there is no endpoint, and why where that is known."""
+    line, expiry = f"there is no endpoint {target.environment.endpoint_name}", deployed_expiry(target)
+    if expiry is None or not is_over(expiry):
+        return line
+    anew = f"`semif deploy {target.command_line}` makes it anew"
+    return f"{line}: it came to its end ({expiry_words(expiry)}); {anew}"

@@ -20,7 +20,7 @@ class Async(EndpointMode):
     adjective = "asynchronous"
     manner = "answers by a queue"
     table = "async"
-    keys = ("scaling.backlog_per_instance", "alarms.backlog_age_seconds")
+    keys = ("scaling.backlog_per_instance", "alarms.backlog_age_seconds", "existing.files_bucket")
     derived_from = "from [async] and [adapter]"
     example = "requests"
     keeps_requests = True
@@ -36,6 +36,11 @@ class Async(EndpointMode):
             yield (
                 "adapter.deadline_seconds follows from async.invocation_timeout_seconds where the endpoint "
                 "is asynchronous; set that one"
+            )
+        if "data_capture" in tables:
+            yield (
+                "[data_capture] is for realtime endpoints; remove it: requests and answers lie in the bucket "
+                "of the queue anyway, for async.expiry_days"
             )
         key = "concurrent_invocations_per_instance"
         sent = number_in(table_in(tables, "async"), key, 1)

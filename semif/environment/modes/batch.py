@@ -33,6 +33,8 @@ _TABLES = {
     "scaling": "give initial_instance_count, or --instances to a job",
     "deployment": "a new model is simply the next job's",
     "alarms": "a job tells how it ended",
+    "data_capture": "its lines and answers are files already",
+    "budget": "a job ends by itself",
 }
 _HAS_NONE = "Batch Transform has no such setting"
 _KEYS = {
@@ -41,6 +43,8 @@ _KEYS = {
     "model_download_timeout_seconds": _HAS_NONE,
     "volume_size_gb": "Batch Transform sizes the volumes itself",
     "inference_ami_version": f"jobs on GPUs take {GPU_AMI_VERSION}",
+    "endpoint_name": "there is no endpoint to name",
+    "expires_after_hours": "there is no endpoint to delete",
 }
 """Of [endpoint], each with the reason why it is not taken."""
 
@@ -50,6 +54,7 @@ class Batch(InferenceMode):
 
     name = "batch"
     adjective = "batch"
+    keys = ("existing.files_bucket",)
     manner = "answers by transform jobs"
     has_endpoint = False
     quota = "transform job"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, get_args
 
+from semif.environment.account_tables import budget_problems
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.mode import InferenceMode
@@ -45,7 +46,13 @@ class EndpointMode(InferenceMode):
         yield from endpoint_problems(tables, kind)
 
     def start_problems(self, file: EnvironmentFile, /) -> Iterator[str]:
-        """An update must come to its end within SageMaker's time, with a start that takes its longest."""
+        """With a start that takes its longest: it must be over before the end, an update in its time."""
+        hours = file.endpoint.expires_after_hours
+        if hours is not None and hours * 3600 <= file.longest_start_seconds:
+            yield (
+                f"endpoint.expires_after_hours = {hours}: the start alone may take "
+                f"{file.longest_start_seconds / 3600:.1f} hours; give more"
+            )
         if file.deployment is None:
             return
         for problem in execution_problems(
@@ -57,7 +64,12 @@ class EndpointMode(InferenceMode):
             yield f"deployment: {problem}"
 
     def warnings(self, file: EnvironmentFile, /) -> Iterator[str]:
-        """That one target, which nobody chose, is for types that do unlike work."""
+        """That one target, which nobody chose, is for types that do unlike work; whom a budget may tell."""
+        if file.budget is not None and file.alarms is not None and file.alarms.topic_arn is not None:
+            yield (
+                "budget: the policy of the topic alarms.topic_arn must let budgets.amazonaws.com publish "
+                "(sns:Publish), and that of its key use it, or nobody is told"
+            )
         scaling = file.scaling
         if scaling is not None and self.scaling_target not in scaling.model_fields_set:
             for warning in unlike_types_warnings(file.endpoint.instance_types):
@@ -102,6 +114,7 @@ def variant_problems(tables: RawTables) -> Iterator[str]:
 def endpoint_problems(tables: RawTables, kind: ServingKind | None) -> Iterator[str]:
     """What does not go with an endpoint of whatever mode."""
     yield from _update_problems(tables)
+    yield from budget_problems(tables)
     if kind is not None:
         yield from kind.endpoint_problems(tables)
 

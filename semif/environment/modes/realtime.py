@@ -2,10 +2,16 @@
 
 from collections.abc import Iterator
 
+from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.endpoint import EndpointMode
 from semif.environment.raw_tables import RawTables, default_of, number_in, table_in
 from semif.environment.tables import ScalingTable
+
+_CAPTURE_WARNING = (
+    "data_capture: what callers send is kept word for word for {days} days, {percent} % of it; tell them, "
+    "and mind who may read the bucket"
+)
 
 
 class Realtime(EndpointMode):
@@ -30,7 +36,18 @@ class Realtime(EndpointMode):
         """There is no queue that [async] could set."""
         if "async" in tables:
             yield "[async] is for asynchronous endpoints; write mode = 'async' in [endpoint], or remove it"
+        if "data_capture" in tables and kind is not None and not kind.runs_adapter:
+            yield (
+                f"[data_capture] does not go with kind = '{kind.name}': what is captured is for labelling "
+                "decisions, and this answers in words; remove it"
+            )
         yield from super().problems(tables, kind)
+
+    def warnings(self, file: EnvironmentFile, /) -> Iterator[str]:
+        """Those of endpoints, and that callers' texts are kept."""
+        yield from super().warnings(file)
+        if (capture := file.data_capture) is not None:
+            yield _CAPTURE_WARNING.format(days=capture.expiry_days, percent=capture.sampling_percent)
 
     def scaling_problems(self, tables: RawTables, kind: ServingKind | None, /) -> Iterator[str]:
         """Scaling must begin before the container refuses."""

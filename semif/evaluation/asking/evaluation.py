@@ -30,7 +30,7 @@ def evaluate(
     """
     header = RunHeader(
         started=datetime.now(UTC),
-        tasks=tuple(map(_task_file, sets)),
+        tasks=tuple(map(task_file, sets)),
         target=target.name,
         pins=target.probe(),
         machine=describe_machine(),
@@ -50,7 +50,8 @@ def evaluate(
             on_answer(done, total)
 
 
-def _task_file(file: TaskSet) -> TaskFile:
+def task_file(file: TaskSet) -> TaskFile:
+    """What the header of a run tells of a file of tasks."""
     from semif.evaluation.runs.alike import looking_alike  # noqa: PLC0415 - scikit-learn takes its time to load
 
     return TaskFile(

@@ -43,7 +43,7 @@ KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 MAX_FILE_BYTES = 1 << 28
 """Of labelled tasks: a hundred thousand of them with long states."""
 
-_LABEL_KEYS = ("expected", "family", "kind", "group")
+_LABEL_KEYS = ("expected", "family", "kind", "group", "captured")
 _SIDES = {"yes": TRUE, "no": FALSE}
 _NO_INSTRUCTIONS = {"noul": NOUL_TEXT, "choice": CHOICE_TEXT, "score": SCORE_TEXT}
 _SHOWN_KEYS = {
@@ -79,6 +79,8 @@ class LabelledTask:
     expected: str
     published: dict[str, Any] | None = None
     """The question as the row has it, where that is one of System One: a description may be an object."""
+    captured: object = None
+    """What `semif evaluate captured` wrote beside the task, as the row has it."""
 
     def decision(self, options: Sequence[Option] | None = None) -> dict[str, Any]:
         """The wire's `decision`, with its options in the order of `options` if that is given."""
@@ -269,6 +271,7 @@ def _task(row: dict[str, Any], kind: object, decision: Decision, expected: objec
         question=decision.question,
         options=decision.options,
         expected=cast("str", expected),
+        captured=row.get("captured"),
     )
 
 

@@ -8,7 +8,7 @@ from semif.errors import SemifError
 from semif.models.hub_lookup import TOKEN_VARIABLE, authorization, hub_url
 from semif.models.pinned_file import PinnedFile
 from semif.progress import Progress
-from semif.web.lookups import SLOW_BYTES, SLOW_SECONDS, TooSlowError, open_pool, pieces, unreachable
+from semif.web.lookups import SLOW_BYTES, SLOW_SECONDS, TooSlowError, ask, open_pool, pieces, unreachable
 
 RETRIES = urllib3.Retry(
     total=5,
@@ -61,7 +61,7 @@ def _continue(pool: urllib3.PoolManager, url: str, pin: PinnedFile, target: Path
     headers = {"Accept-Encoding": "identity", **authorization()}
     if have:
         headers["Range"] = f"bytes={have}-"
-    with pool.request("GET", url, headers=headers, preload_content=False) as reply:
+    with ask(pool, url, headers) as reply:
         if have and reply.status == 416:  # a part longer than the file: not a part of it
             target.unlink()
             return

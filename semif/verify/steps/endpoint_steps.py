@@ -54,7 +54,9 @@ def deploy(bench: Bench) -> str:
     artifacts = target.environment.artifacts_stack
     if target.environment.preset is not None and find_stack(target.aws, artifacts) is None:
         stages.deploy_artifacts(target, bench.tell)
-    build_environment(target, lambda builds: bench.tell(", ".join(f"{b.name}: {b.phase}" for b in builds)))
+    build_environment(
+        target, lambda builds: bench.tell(", ".join(f"{b.name}: {b.phase}" for b in builds)), bench.tell
+    )
     lock = stages.deploy_endpoint(target, bench.tell, lambda look: bench.tell(look.summary))
     running = deployed_mode(target.environment).running(target, lock)
     if running.problems:

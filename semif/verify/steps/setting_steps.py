@@ -1,15 +1,25 @@
-"""What only some environments have: a pool, a GPU, a network or key of their own, a calibration, a prefix.
+"""What only some environments have: a pool, a GPU, a network, key or role of their own, and more.
 
 For each a look at the endpoint, and why an environment has nothing to look at.
 """
 
+import json
+import secrets
+
 from semif.aws.clients import aws_errors
+from semif.deployment.kinds import DEPLOYED_KINDS
 from semif.environment.environment import Environment
+from semif.evaluation.captured.captured_files import captured_lines
+from semif.evaluation.captured.exchange import Exchange, LeftOutError, read_exchange
+from semif.evaluation.captured.unlabelled import rows_of
 from semif.models.presets import Preset
 from semif.target.endpoint_state import EndpointState, find_endpoint
 from semif.target.target import Target
 from semif.verify.step import Bench, SurpriseError
 from semif_adapter.contract.wire import Result
+
+_CAPTURE_SECONDS = 1200.0
+"""In which SageMaker's file of captured requests should be there; AWS promises nothing."""
 
 
 def no_pool(environment: Environment) -> str | None:
@@ -31,6 +41,11 @@ def no_network(environment: Environment) -> str | None:
     """Why there is neither VPC nor key to see."""
     wanted = environment.network or environment.encryption
     return None if wanted else "it has neither [network] nor [encryption]"
+
+
+def no_role(environment: Environment) -> str | None:
+    """Why the role is the stack's."""
+    return None if environment.existing.role_arn else "it has no existing.role_arn"
 
 
 def no_prefix(environment: Environment) -> str | None:
@@ -93,6 +108,19 @@ def network(bench: Bench) -> str:
     )
 
 
+def role(bench: Bench) -> str:
+    """The Model runs with the role of the file, which the endpoint came up with."""
+    target = bench.target()
+    state, wanted = _state(target), target.environment.existing.role_arn
+    with aws_errors():
+        config = target.aws.sagemaker.describe_endpoint_config(EndpointConfigName=state.config)
+        (variant,) = config["ProductionVariants"]
+        used = target.aws.sagemaker.describe_model(ModelName=variant["ModelName"]).get("ExecutionRoleArn")
+    if used != wanted:
+        raise SurpriseError("the Model runs with another role than existing.role_arn")
+    return f"{state.status} with the role that was there already"
+
+
 def prefix(bench: Bench) -> str:
     """The model's files are served from a prefix, which the endpoint came up with."""
     state = _state(bench.target())
@@ -112,6 +140,34 @@ def calibration(bench: Bench) -> str:
     if applied is None:
         raise SurpriseError("no calibration was applied")
     return f"temperature {applied.temperature:g}"
+
+
+def captured(bench: Bench) -> str:
+    """A request of a known inference id comes into the bucket, with the answer that its caller got."""
+    target = bench.target()
+    name, found = f"verify-{secrets.token_hex(8)}", list[Exchange]()
+    with aws_errors():
+        reply = target.aws.sagemaker_runtime.invoke_endpoint(
+            EndpointName=target.environment.endpoint_name,
+            Body=DEPLOYED_KINDS[target.environment.kind].smoke_request,
+            ContentType="application/json",
+            InferenceId=name,
+        )
+        answer = json.loads(reply["Body"].read())
+
+    def look() -> bool:
+        # A line in another form than is expected ends the step, as a surprise.
+        try:
+            found.extend(one for one in map(read_exchange, captured_lines(target, None)) if one.id == name)
+        except LeftOutError as error:
+            raise SurpriseError(f"in what was captured is {error}") from None
+        return bool(found)
+
+    bench.wait("what was captured", look, seconds=_CAPTURE_SECONDS, poll_seconds=target.poll_seconds)
+    (row,) = rows_of(found[0])
+    if row["captured"]["reply"] != {"result": answer["result"]}:
+        raise SurpriseError("what was captured is not the answer that the caller got")
+    return "a request was captured, with its inference id and the answer that its caller got"
 
 
 def _state(target: Target) -> EndpointState:

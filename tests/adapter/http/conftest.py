@@ -93,6 +93,8 @@ class ScriptedEngine:
     step_tokens = 2048
     moved_at = 0.0
     slowest_step_seconds = 0.0
+    request_bytes = 1 << 30
+    longest_text_bytes = 0
 
     def __init__(
         self,

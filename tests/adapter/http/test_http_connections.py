@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from semif_adapter.http import protocol
+from semif_adapter.http import connections, protocol
 from semif_adapter.http.protocol import MAX_PIPELINED, BoundedProtocol
 from tests.adapter.http.conftest import Gate
 
@@ -310,7 +310,7 @@ def test_idle_connections_make_room_for_new_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Four hundred idle sockets on a process with few files killed its ping."""
-    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 4)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 4)
     server = start_server(scripted(gate))
     with ExitStack() as opened:
 

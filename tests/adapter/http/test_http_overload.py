@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from semif_adapter.http.protocol import BoundedProtocol
-from semif_adapter.serving import checkers, intake
+from semif_adapter.serving import checkers
 from tests.adapter.http.conftest import Gate
 from tests.support.machine.waiting import eventually
 
@@ -192,13 +192,99 @@ def test_uploads_that_trickle_hold_no_place(start_server: StartServer, decision:
 
 
 def test_bodies_that_are_being_read_are_bounded_together(
-    start_server: StartServer, decision: Document, monkeypatch: pytest.MonkeyPatch
+    start_server: StartServer, scripted: Any, decision: Document
 ) -> None:
-    monkeypatch.setattr(intake, "MAX_READING_BYTES", 1_000)
-    server = start_server()
-    reply = server.ask({"decision": decision | {"state": "x" * 2_000}})
+    engine = scripted()
+    engine.request_bytes = 100_000
+    server = start_server(engine, body_seconds=3600)
+    long = server.post({"decision": decision | {"state": "x" * 20_000}})
+    with socket.create_connection(("127.0.0.1", server.port), 30) as trickling:
+        trickling.sendall(long[:-1])
+        wait_until(server, lambda: server.queue.memory.bodies.held > 20_000)
+        status, body = server.raw(long)
+        error = json.loads(body)
+        assert (status, error["error"]["code"], error["retryable"]) == (503, "overloaded", True)
+        assert server.request("GET", "/ping").status == 200
+        assert server.ask({"decision": decision}).status == 200
+    wait_until(server, lambda: server.queue.memory.bodies.held == 0)
+
+
+def test_documents_are_bounded_together_until_they_are_answered(
+    start_server: StartServer, scripted: Any, gate: Gate, callers: ThreadPoolExecutor, decision: Document
+) -> None:
+    engine = scripted(gate)
+    engine.request_bytes = 100_000
+    server = start_server(engine)
+    long = decision | {"state": "x" * 3_000}
+    running = run_one(server, gate, callers, long)
+    reply = server.ask({"decision": long})
     assert (reply.status, reply.json["error"]["code"], reply.json["retryable"]) == (503, "overloaded", True)
+    assert reply.headers["retry-after"]
+    assert server.request("GET", "/ping").status == 200
+    gate.open()
+    assert running.result().status == 200
+    assert server.ask({"decision": long}).status == 200
+    wait_until(server, lambda: server.queue.memory.documents.held == 0)
+
+
+def test_a_request_that_never_finds_the_memory_is_no_matter_of_time(
+    start_server: StartServer, scripted: Any, decision: Document
+) -> None:
+    engine = scripted()
+    engine.request_bytes = 100_000
+    server = start_server(engine)
+    reply = server.ask({"decision": decision | {"state": "x" * 10_000}})
+    assert (reply.status, reply.json["error"]["code"], reply.json["retryable"]) == (
+        413,
+        "body_too_large",
+        False,
+    )
     assert server.ask({"decision": decision}).status == 200
+
+
+def test_a_check_keeps_its_memory_until_its_thread_is_done(
+    start_server: StartServer, scripted: Any, decision: Document
+) -> None:
+    """Its client is gone long before; what it holds is there all the same."""
+    checking, go_on = threading.Event(), threading.Event()
+
+    def tokenize(_: Any) -> None:
+        checking.set()
+        assert go_on.wait(30)
+
+    server = start_server(scripted(tokenize=tokenize))
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        connection.sendall(server.post({"decision": decision}))
+        assert checking.wait(30)
+    wait_until(server, lambda: server.queue.admission.requests == 0)
+    assert server.queue.memory.documents.held > 0
+    go_on.set()
+    wait_until(server, lambda: server.queue.memory.documents.held == 0)
+
+
+def test_long_texts_keep_no_short_one_waiting(
+    start_server: StartServer,
+    scripted: Any,
+    callers: ThreadPoolExecutor,
+    decision: Document,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """llama.cpp cannot be stopped in the middle of a text."""
+    monkeypatch.setattr(checkers, "LONG_BODY_BYTES", 1_000)
+    checking, go_on = threading.Event(), threading.Event()
+
+    def tokenize(question: Any) -> None:
+        if len(question.state) > 1_000:
+            checking.set()
+            assert go_on.wait(30)
+
+    server = start_server(scripted(tokenize=tokenize))
+    long = decision | {"state": "x" * 2_000}
+    waiting = [callers.submit(server.ask, {"decision": long}) for _ in range(4)]
+    assert checking.wait(30)
+    assert server.ask({"decision": decision}).status == 200
+    go_on.set()
+    assert [one.result().status for one in waiting] == [200] * 4
 
 
 def test_an_upload_that_stalls_is_ended(start_server: StartServer, scripted: Any, decision: Document) -> None:

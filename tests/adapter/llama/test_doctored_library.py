@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.llama_builds.fetch import fetch_build, known_builds
-from semif_adapter.__main__ import EXIT_FAILED
+from semif_adapter.http.start import EXIT_FAILED
 from tests.adapter.llama.elf import AARCH64, Elf
 from tests.support.servers.adapter_process import Adapter, Document
 

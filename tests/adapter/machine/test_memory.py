@@ -10,7 +10,15 @@ from semif_adapter.llama.context import Context
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model
 from semif_adapter.llama.reported_memory import Buffers
-from semif_adapter.machine.memory import budget, cache_bytes, check_memory, memory_bytes, recurrent_bytes
+from semif_adapter.machine.memory import (
+    MOST_REQUEST_BYTES,
+    budget,
+    cache_bytes,
+    check_memory,
+    memory_bytes,
+    recurrent_bytes,
+    request_bytes,
+)
 
 MEMINFO = "MemTotal:       4000000 kB\nMemFree:        1000 kB\n"
 
@@ -82,14 +90,14 @@ def test_an_architecture_that_does_not_tell_counts_as_nothing() -> None:
 def test_the_budget_is_what_llama_cpp_reports(tiny_gguf: Callable[..., Path], library: Library) -> None:
     model = Model(library, tiny_gguf(), gpu_layers=0)
     context = Context(model, streams=2, context_tokens=512, threads=1)
-    memory = budget(library.buffers, saved_states=1000)
+    memory = budget(library.buffers, saved_states=1000, own=500)
     expected = cache_bytes(model.metadata, 2 * 512)
     context.close()
     model.close()
     assert memory["weights_bytes"] == pytest.approx(tiny_gguf().stat().st_size, rel=0.5)
     assert memory["cache_bytes"] == pytest.approx(expected, rel=0.1)
     assert memory["compute_bytes"]
-    parts = ("weights_bytes", "cache_bytes", "saved_states_bytes", "compute_bytes")
+    parts = ("server_bytes", "weights_bytes", "cache_bytes", "saved_states_bytes", "compute_bytes")
     assert memory["sum_bytes"] == sum(memory[part] or 0 for part in parts)
     assert memory["limit_bytes"] == memory_bytes()
     assert memory["gpu_bytes"] == 0
@@ -110,6 +118,16 @@ def test_recurrent_states_are_estimated_as_llama_cpp_makes_them(
     assert estimates["qwen35"] > estimates["qwen3"] == 0
 
 
+def test_requests_have_half_of_what_is_left(machine: Callable[..., Path], tmp_path: Path) -> None:
+    assert request_bytes(4_000_000_000, 0, tmp_path / "tells nothing") == MOST_REQUEST_BYTES
+    root = machine()
+    assert request_bytes(3_896_000_000, 0, root) == 100_000_000
+    assert request_bytes(0, 0, root) == MOST_REQUEST_BYTES
+    for taken, left in ((4_036_000_000, 60), (5_000_000_000, 0)):
+        with pytest.raises(StartupError, match=f"loaded model {left} MB are left, requests need 67 MB"):
+            request_bytes(taken, 0, root)
+
+
 def test_buffers_on_gpus_do_not_count_against_the_machines_memory(machine: Callable[..., Path]) -> None:
     buffers = Buffers()
     for line in (
@@ -124,17 +142,18 @@ def test_buffers_on_gpus_do_not_count_against_the_machines_memory(machine: Calla
     ):
         buffers.hear(line)
     mib = 1024 * 1024
-    assert budget(buffers, 0, machine()) == {
+    assert budget(buffers, 0, mib, machine()) == {
+        "server_bytes": mib,
         "weights_bytes": 10 * mib,
         "cache_bytes": 5 * mib,
         "saved_states_bytes": 0,
         "compute_bytes": 3 * mib // 2,
-        "sum_bytes": 33 * mib // 2,
+        "sum_bytes": 35 * mib // 2,
         "limit_bytes": 4_096_000_000,
         "gpu_bytes": 120 * mib,
     }
     buffers.clear()
-    assert budget(buffers, 0, machine())["sum_bytes"] == 0
+    assert budget(buffers, 0, 0, machine())["sum_bytes"] == 0
 
 
 def test_the_budget_is_logged_at_the_start(

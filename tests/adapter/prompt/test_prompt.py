@@ -45,9 +45,9 @@ def asked(state: object = "s", question: str = "q", first: str = "a") -> Questio
     return to_question(Decision.model_validate(document), "decision")
 
 
-def writer(model: Model, template: str | None = None) -> PromptWriter:
+def writer(model: Model, template: str | None = None, most_tokens: int = 512) -> PromptWriter:
     return PromptWriter(
-        model, chat_template(model, template or str(model.chat_template), SYSTEM), "letters", 512
+        model, chat_template(model, template or str(model.chat_template), SYSTEM), "letters", most_tokens
     )
 
 
@@ -265,7 +265,7 @@ def test_schemas_are_tokenised_once_and_the_latest_are_kept(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("semif_adapter.prompt.writer.TEXTS_KEPT", 2)
-    template = writer(model)
+    template = writer(model, most_tokens=2 * LONGEST_KEPT)
 
     def schema(question: str) -> Tokens:
         return template.write(asked(question=question), "schema-first", "AB").segments[1]

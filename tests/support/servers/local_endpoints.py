@@ -22,11 +22,12 @@ def create(
     startup_seconds: int = 60,
     queue: dict[str, Any] | None = None,
     pools: tuple[dict[str, Any], ...] = POOLS,
+    capture: dict[str, Any] | None = None,
     **environment: str,
 ) -> None:
     """Create Model (with an archive or a prefix), EndpointConfig (two `pools`) and Endpoint of one name.
 
-    With `queue`, its AsyncInferenceConfig, the endpoint is asynchronous.
+    With `queue`, its AsyncInferenceConfig, the endpoint is asynchronous; `capture` is its DataCaptureConfig.
     """
     data: Any = {"ModelDataUrl": f"s3://{MODEL_BUCKET}/{archive}"}
     if prefix is not None:
@@ -46,10 +47,11 @@ def create(
         },
         EnableNetworkIsolation=True,
     )
-    asynchronous: Any = {"AsyncInferenceConfig": queue} if queue is not None else {}
+    given = {"AsyncInferenceConfig": queue, "DataCaptureConfig": capture}
+    configured: Any = {name: value for name, value in given.items() if value is not None}
     aws.sagemaker.create_endpoint_config(
         EndpointConfigName=name,
-        **asynchronous,
+        **configured,
         ProductionVariants=[
             {
                 "VariantName": "primary",

@@ -2,7 +2,7 @@
 
 WAITING_ENGINE = """
 import os, signal, sys
-from semif_adapter.__main__ import start
+from semif_adapter.http.start import start
 from semif_adapter.http.server import serve
 from semif_adapter.serving import line_writer
 from tests.adapter.http.conftest import ScriptedEngine

@@ -1,9 +1,12 @@
 """What `semif submit` rests on: the file of requests, the state beside the output, SageMaker's answers."""
 
 import json
+import os
 import resource
 import tempfile
+import time
 from collections.abc import Callable
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from semif.aws.aws_time import AwsTime
 from semif.aws.clients import Aws
 from semif.aws.s3 import S3Uri
 from semif.background import line_records
@@ -34,6 +38,7 @@ GOOD = '{"decision": {"id": "a"}}'
         ("decision", '{"messages": []}', "line 1 asks for a chat completion"),
         ("text", GOOD, "line 1 has no messages"),
         ("text", '{"messages": [], "stream": true}', "line 1 asks for a stream"),
+        ("decision", f'{{"id": {"9" * 5_000}}}', "line 1 holds a number with thousands of digits"),
         ("decision", "[" * 100_000, "line 1 is nested too deeply"),
         ("decision", json.dumps({"decision": "x" * 6_291_456}), "at most 6291456 are sent"),
         ("decision", b'{"id": "\xfc"}', "line 1 is not UTF-8: invalid start byte at byte 9"),
@@ -53,6 +58,14 @@ def test_a_text_environment_takes_chat_completions_as_they_are(tmp_path: Path) -
     with RequestFile(tmp_path / "file", "text") as file:
         (line,) = file.lines
         assert (line.problem, file.body(line)) == (None, text)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    """Its lines are read twice, and a pipe that nobody writes to is never open."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(SemifError, match=f"cannot read {path}: it is a folder, a pipe or a device"):
+            RequestFile(path, "decision")
 
 
 def test_the_mark_before_utf8_is_not_sent(tmp_path: Path) -> None:
@@ -105,10 +118,12 @@ def state_of(path: Path, **other: str) -> SubmissionState:
 
 NUMBERS = st.integers(1, 3)
 ACTS: st.SearchStrategy[Callable[[SubmissionState], None]] = st.one_of(
-    st.builds(lambda number: lambda state: state.sending([(number, 1)]), NUMBERS),
+    st.builds(lambda number: lambda state: state.sending([(number, 1)], 1.0), NUMBERS),
     st.builds(
         lambda number: (
-            lambda state: state.accepted(number, f"s3://b/{number}", None) if number in state.sent else None
+            lambda state: (
+                state.accepted(number, f"s3://b/{number}", None, 2.0) if number in state.sent else None
+            )
         ),
         NUMBERS,
     ),
@@ -165,7 +180,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
     long = line_records.invalid(2, "x" * 100_000)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with state_of(path) as state:
-        state.sending([(1, 1)])
+        state.sending([(1, 1)], 1.0)
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
         try:
             with pytest.raises(SemifError, match=r"cannot write \S+/state: file too large; what it holds is"):
@@ -197,7 +212,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_state_that_somebody_changed_is_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "state"
     with state_of(path) as state:
-        state.sending([(1, 1)])
+        state.sending([(1, 1)], 1.0)
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(SemifError, match="line 3 is no record of a submission"):
         state_of(path)
@@ -208,6 +223,18 @@ def queue() -> EndpointQueue:
     places = [S3Uri("b", key) for key in ("answers/j", "failures/j", "requests/j")]
     aws = Aws(region="eu-central-1", endpoint_url="http://127.0.0.1:9")
     return EndpointQueue(aws, "e", "j", *places, 900, 0.0)
+
+
+def test_times_are_awss_whatever_this_machines_clock_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that is set would let lines run out, or send them twice."""
+    began = parsedate_to_datetime("Mon, 30 Nov 2026 12:00:00 GMT").timestamp()
+    clock = AwsTime()
+    assert clock.now() == pytest.approx(time.time(), abs=5)
+    clock.hear({"ResponseMetadata": {"HTTPHeaders": {"date": "Mon, 30 Nov 2026 12:00:00 GMT"}}})
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    for reply in ({}, {"ResponseMetadata": {"HTTPHeaders": {"date": "today"}}}):
+        clock.hear(reply)
+        assert clock.now() == pytest.approx(began, abs=60)
 
 
 @pytest.mark.parametrize(

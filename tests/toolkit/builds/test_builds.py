@@ -29,6 +29,7 @@ from semif.models.packaging.publish import CONTENT_METADATA, MANIFEST_METADATA
 from semif.models.presets import load_preset
 from semif.project.root import project_root
 from semif.target.target import Target
+from tests.support.servers.image_scans import scan, scanned
 
 ACCOUNT = "123456789012"
 BUCKET = "semif-demo-models"
@@ -48,7 +49,9 @@ TEMPLATE = {
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     with mock_aws():
-        yield Aws(region="us-east-1")
+        found = Aws(region="us-east-1")
+        with scanned(found, scan("COMPLETE"), usually=True):
+            yield found
 
 
 @pytest.fixture
@@ -177,6 +180,24 @@ def test_what_the_builds_export_becomes_the_lock(
     assert f"sources/{image_source()}.zip" in {item["Key"] for item in kept}
 
 
+def test_an_image_with_a_critical_finding_gets_no_lock(
+    aws: Aws, stack: None, codebuild: Stubber, logs: Stubber, tmp_path: Path
+) -> None:
+    expect_starts(codebuild)
+    expect_look(
+        codebuild,
+        build("image", "SUCCEEDED", image_exports()),
+        build("model", "SUCCEEDED", model_exports()),
+    )
+    target = target_of(aws, tmp_path)
+    with (
+        scanned(aws, scan("COMPLETE", "CVE-2026-1111")),
+        pytest.raises(BuildError, match=f"semif@{DIGEST} has critical findings: CVE-2026-1111"),
+    ):
+        build_environment(target)
+    assert not target.lock_path.exists()
+
+
 @pytest.mark.parametrize(
     ("changed", "refused"),
     [
@@ -205,6 +226,25 @@ def test_an_image_that_was_there_already_is_the_one_of_the_lock(
     image = read_lock(target.lock_path).image
     assert isinstance(image, BuiltImage)
     assert str(image.uri).endswith(DIGEST) == refused
+
+
+@pytest.mark.parametrize("kept", [None, "", ".previous"])
+def test_an_image_that_no_lock_names_is_told_with_the_way_to_be_rid_of_it(
+    aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path, kept: str | None
+) -> None:
+    """The lock that was in service before vouches as well: sources go back, too."""
+    target = target_of(aws, tmp_path)
+    warnings: list[str] = []
+    for exports in ({"IMAGE_REUSED": "no"}, {"IMAGE_REUSED": "yes"}):
+        expect_starts(codebuild)
+        built = build("image", "SUCCEEDED", image_exports(**exports))
+        expect_look(codebuild, built, build("model", "SUCCEEDED", model_exports()))
+        build_environment(target, on_note=warnings.append)
+        assert (warnings == []) == (exports["IMAGE_REUSED"] == "no" or kept is not None)
+        target.lock_path.rename(tmp_path / ("gone" if kept is None else f"demo{kept}.lock.json"))
+    if kept is None:
+        assert "no lock names it" in warnings[0]
+        assert f"--repository-name semif --image-ids imageDigest={DIGEST}" in warnings[0]
 
 
 def test_an_archive_that_is_published_is_not_built_again(

@@ -33,6 +33,7 @@ from semif.models.packaging.publish import CONTENT_METADATA, MANIFEST_METADATA
 from semif.models.presets import load_preset
 from semif.project.root import project_root
 from semif.target.target import Target
+from tests.support.servers.image_scans import scan, scanned
 from tests.support.servers.running import running
 
 ACCOUNT = "123456789012"
@@ -117,7 +118,7 @@ def chain(
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     here, there = regions
-    with mock_aws(), layer_urls(here, layers):
+    with mock_aws(), layer_urls(here, layers), scanned(there, scan("COMPLETE"), usually=True):
         targets = [
             Target(project_root(), environment(name), aws, ACCOUNT, tmp_path / f"{name}.lock.json", False, 0)
             for name, aws in (("tried", here), ("live", there))
@@ -365,6 +366,15 @@ def test_what_does_not_fit_is_told_at_once_before_anything_is_copied(
     assert not chain.target.lock_path.exists()
 
 
+def test_an_image_with_a_critical_finding_is_not_promoted(chain: SimpleNamespace) -> None:
+    with (
+        scanned(chain.target.aws, scan("COMPLETE", "CVE-2026-1111")),
+        pytest.raises(SemifError, match=r"semif-live@.* has critical findings: CVE-2026-1111"),
+    ):
+        promote(chain.source, chain.target)
+    assert not chain.target.lock_path.exists()
+
+
 def test_without_its_artifacts_stack_nothing_is_promoted(chain: SimpleNamespace) -> None:
     chain.target.aws.cloudformation.delete_stack(StackName="Semif-live-Artifacts")
     with pytest.raises(
@@ -379,7 +389,7 @@ def test_what_is_promoted_on_names_where_it_was_built(
     promote(chain.source, chain.target)
     stack_of(chain.source.aws, "last")
     last = replace(chain.source, environment=environment("last"), lock_path=tmp_path / "last.lock.json")
-    with layer_urls(chain.target.aws, layers):
+    with layer_urls(chain.target.aws, layers), scanned(last.aws, scan("COMPLETE")):
         lock = promote(chain.target, last).lock
     assert (lock.environment, lock.origin.environment, lock.region) == ("last", "tried", "us-east-1")
     assert isinstance(lock.image, BuiltImage)

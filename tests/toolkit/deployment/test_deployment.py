@@ -5,8 +5,10 @@ What SageMaker and CloudFormation do in an update is not seen here: their replie
 
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from semif.aws.clients import Aws
+from semif.aws.expiry import read_expiry
 from semif.cli import main
 from semif.deployment.endpoint_watch import EndpointLook, OnLook
 from semif.deployment.removal import gap_of
@@ -24,7 +27,7 @@ from semif.errors import ProblemsError, SemifError
 from semif.lock.lock_file import TEMPLATE_METADATA, lock_path, read_lock, write_lock
 from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.target.target import Target
-from tests.support.servers.recorded import Recorded
+from tests.support.servers.recorded import Recorded, Reply
 from tests.support.servers.recorded_deployment import (
     cdk,
     endpoint,
@@ -41,7 +44,7 @@ OLD, NEW = lock_of("1"), lock_of("2")
 def account() -> Recorded:
     """One for all tests here: its clients take a second to make."""
     services = ("cloudformation", "sagemaker", "sagemaker_runtime", "logs", "sts", "s3")
-    return Recorded(*services, "service_quotas", "application_autoscaling")
+    return Recorded(*services, "service_quotas", "application_autoscaling", "pricing")
 
 
 @pytest.fixture
@@ -492,6 +495,21 @@ def test_the_command_says_what_changes_and_asks(
     assert not (target.root / "deployed").exists()
 
 
+def tell_bucket(account: Recorded, *names: str) -> None:
+    """The buckets that the stack made."""
+    made = [
+        {
+            "LogicalResourceId": "Bucket",
+            "PhysicalResourceId": name,
+            "ResourceType": "AWS::S3::Bucket",
+            "LastUpdatedTimestamp": 0,
+            "ResourceStatus": "CREATE_COMPLETE",
+        }
+        for name in names
+    ]
+    account.tell(account.aws.cloudformation, "list_stack_resources", {"StackResourceSummaries": made})
+
+
 def test_a_bucket_that_got_answers_while_its_endpoint_went_is_emptied_again(
     account: Recorded, target: Target
 ) -> None:
@@ -504,6 +522,7 @@ def test_a_bucket_that_got_answers_while_its_endpoint_went_is_emptied_again(
         "StackId": "arn",
         "Timestamp": 0,
         "LogicalResourceId": "Bucket",
+        "ResourceType": "AWS::S3::Bucket",
         "ResourceStatus": "DELETE_FAILED",
         "ResourceStatusReason": "The bucket you tried to delete is not empty. You must delete all versions.",
     }
@@ -517,9 +536,161 @@ def test_a_bucket_that_got_answers_while_its_endpoint_went_is_emptied_again(
     )
     account.tell(aws.cloudformation, "delete_stack", {})
     account.tell(aws.cloudformation, "describe_stack_events", {"StackEvents": [failed]})
+    tell_bucket(account, "answered")
     answer = {"Versions": [{"Key": "answers/j/1", "VersionId": "null"}]}
     account.tell(aws.s3, "list_object_versions", {}, answer, {})
     account.tell(aws.s3, "delete_objects", {})
     assert destroy(target, lambda _: None) == [name]
     assert account.asked.count("DeleteStack") == 2
     assert account.asked.count("DeleteObjects") == 1
+
+
+def test_a_bucket_that_the_stack_did_not_make_is_never_emptied(account: Recorded, target: Target) -> None:
+    """Whatever the file says: a bucket may have come out of it since the last deployment."""
+    name = "Semif-demo-Endpoint"
+    stack = {"StackName": name, "StackId": "arn", "CreationTime": 0, "StackStatus": "CREATE_COMPLETE"}
+    outputs = [{"OutputKey": "BucketName", "OutputValue": "our-requests"}]
+    account.tell(
+        account.aws.cloudformation,
+        "describe_stacks",
+        {"Stacks": [stack | {"Outputs": outputs}]},
+        ("ValidationError", "Stack with id arn does not exist"),
+    )
+    account.tell(account.aws.cloudformation, "delete_stack", {})
+    tell_bucket(account)
+    lines: list[str] = []
+    assert target.environment.removal == "destroy"
+    assert destroy(target, lines.append) == [name]
+    assert lines == [f"our-requests was there before {name}, and stays as it is"]
+    assert not {"ListObjectVersions", "DeleteObjects"} & set(account.asked)
+
+
+def test_who_destroys_is_told_first_what_stays(
+    account: Recorded, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Aws, "from_profile", lambda **_: account.aws)
+    account.tell(account.aws.sts, "get_caller_identity", {"Account": NEW.account})
+    path = target.root / "environments" / "demo.toml"
+    role = f"arn:aws:iam::{NEW.account}:role/hosting"
+    given = f'[existing]\nrole_arn = "{role}"\nbucket = "our-models"\n'
+    path.write_text(f"{path.read_text()}\n{given}")
+    asked = CliRunner().invoke(main, ["destroy", "demo"], input="n\n")
+    assert asked.exit_code == 1
+    assert f"Not made here, and left as they are: our-models, {role}.\n" in asked.stderr
+    assert ", and its images?" in asked.stderr
+    assert "DeleteStack" not in account.asked
+
+
+EXPIRED, FUTURE = "2026-01-01T08:00:00", "2126-01-01T08:00:00"
+
+
+def tell_end(account: Recorded, *states: tuple[str, str] | None) -> None:
+    """The Endpoint stack at each look: its status and its end, or that there is none (any more)."""
+    told: list[Reply] = [
+        ("ValidationError", "Stack with id x does not exist")
+        if state is None
+        else {
+            "Stacks": [
+                {
+                    "StackName": "Semif-demo-Endpoint",
+                    "StackId": "arn",
+                    "CreationTime": 0,
+                    "StackStatus": state[0],
+                    "Outputs": [{"OutputKey": "EndpointExpiresAt", "OutputValue": state[1]}],
+                }
+            ]
+        }
+        for state in states
+    ]
+    account.tell(account.aws.cloudformation, "describe_stacks", *told)
+
+
+def expiring(target: Target, hours: int = 8) -> Target:
+    path = target.root / "environments" / "demo.toml"
+    path.write_text(path.read_text().replace("[endpoint]", f"[endpoint]\nexpires_after_hours = {hours}"))
+    return replace(target, environment=load_environment("demo"))
+
+
+def test_each_deployment_puts_the_end_off(account: Recorded, target: Target) -> None:
+    target = expiring(target)
+    tell_stack(account, NEW)
+    tell_endpoint(account, NEW, endpoint("InService"))
+    cdk(target, 'echo "$@" >asked')
+    before = datetime.now(UTC)
+    deploy_endpoint(target, lambda _: None)
+    told = re.search("--parameters Semif-demo-Endpoint:ExpiresAt=(\\S+)", (target.root / "asked").read_text())
+    assert told is not None
+    end = read_expiry(told[1])
+    assert timedelta(0) <= end - before - timedelta(hours=8) <= timedelta(minutes=2)
+    assert end.second == 0
+
+
+@pytest.mark.parametrize("stuck", [False, True])
+def test_an_endpoint_that_came_to_its_end_is_made_anew(
+    account: Recorded, target: Target, stuck: bool
+) -> None:
+    """Its stack goes first, without what is gone where CloudFormation stumbles over that."""
+    target = expiring(target)
+    tell_stack(account, NEW)
+    there = ("UPDATE_COMPLETE", EXPIRED)
+    failed = [("DELETE_FAILED", EXPIRED)] if stuck else []
+    tell_end(account, there, there, there, *failed, None, ("CREATE_COMPLETE", FUTURE))
+    events = [
+        {
+            "EventId": "1",
+            "StackName": "Semif-demo-Endpoint",
+            "StackId": "arn",
+            "Timestamp": 0,
+            "LogicalResourceId": "EndpointEndpoint1A2B",
+            "ResourceType": "AWS::SageMaker::Endpoint",
+            "ResourceStatus": "DELETE_FAILED",
+            "ResourceStatusReason": "Could not find endpoint",
+        }
+    ]
+    account.tell(account.aws.cloudformation, "describe_stack_events", {"StackEvents": events})
+    account.tell(account.aws.cloudformation, "delete_stack", {})
+    missing = ("ValidationException", "Could not find endpoint")
+    gone = [missing] * (3 if stuck else 2)
+    tell_endpoint(account, NEW, *gone, endpoint("InService"))
+    cdk(target, "exit 0")
+    lines: list[str] = []
+    assert deploy_endpoint(target, lines.append) == NEW
+    assert lines[0] == "semif-demo came to its end; its stack is made anew"
+    assert ("leaving out what is gone: EndpointEndpoint1A2B" in lines) == stuck
+    assert account.asked.count("DeleteStack") == 1 + stuck
+
+
+def test_an_endpoint_that_is_gone_before_its_end_is_no_reason_to_delete_its_stack(
+    account: Recorded, target: Target
+) -> None:
+    target = expiring(target)
+    tell_stack(account, NEW)
+    tell_end(account, ("UPDATE_COMPLETE", FUTURE))
+    tell_endpoint(account, NEW, ("ValidationException", "Could not find endpoint"))
+    tell_log(account)
+    cdk(target, "exit 0")
+    with pytest.raises(SemifError, match=r"there is no endpoint semif-demo$"):
+        deploy_endpoint(target, lambda _: None)
+    assert "DeleteStack" not in account.asked
+
+
+def test_status_tells_the_end_and_why_there_is_no_endpoint(
+    account: Recorded, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Aws, "from_profile", lambda **_: account.aws)
+    account.tell(account.aws.sts, "get_caller_identity", {"Account": NEW.account})
+    account.tell(account.aws.pricing, "get_products", ("AccessDeniedException", "not you"))
+    for name in ("adapter_image", "buildspec.yml"):  # what the image is compared with
+        (target.root / name).symlink_to(Path(__file__).parents[3] / name)
+    expiring(target)
+    tell_end(account, ("UPDATE_COMPLETE", EXPIRED))
+    tell_endpoint(account, NEW, ("ValidationException", "Could not find endpoint"))
+    run = CliRunner().invoke(main, ["status", "demo"])
+    assert run.exit_code == 1
+    assert re.search("end +2026-01-01 08:00 UTC, [0-9]+ hours ago", run.stdout), run.output
+    assert "there is no endpoint semif-demo: it came to its end (2026-01-01 08:00 UTC" in run.stdout
+    assert "`semif deploy demo` makes it anew" in run.stdout
+    tell_end(account, ("UPDATE_COMPLETE", FUTURE))
+    told = json.loads(CliRunner().invoke(main, ["status", "demo", "--json"]).stdout)
+    assert told["expires_at"] == "2126-01-01T08:00:00+00:00"
+    assert "September 2026" in told["cost"][0], "no right to the price list: the dated table"

@@ -11,6 +11,7 @@ from semif.environment.environment import Environment, environments_folder
 from semif.environment.problems import FIXED_SETTINGS
 from semif.environment.schema import SCHEMA_FILE, environment_schema, schema_text
 from semif_adapter.contract.settings import SECRET, Settings
+from tests.infra.account_cases import ACCOUNT_CASES
 from tests.infra.matrix import cases, environment_file
 
 MINIMAL: dict[str, Any] = {
@@ -52,6 +53,11 @@ def test_every_case_of_the_matrix_keeps_to_it(validator: Any, name: str) -> None
     validator.validate(tomllib.loads(environment_file(cases()[name])))
 
 
+@pytest.mark.parametrize("name", ACCOUNT_CASES)
+def test_what_an_account_has_already_keeps_to_it(validator: Any, name: str) -> None:
+    validator.validate(tomllib.loads(ACCOUNT_CASES[name]))
+
+
 def test_every_key_is_described_for_the_editor() -> None:
     def undescribed(schema: dict[str, Any], path: str) -> list[str]:
         found = []
@@ -86,6 +92,8 @@ def test_every_key_is_described_for_the_editor() -> None:
         {"network": {"vpc_id": "vpc-0123456789abcdef0", "subnet_ids": ["subnet-0123456789abcdef0"]}},
         {"encryption": {"kms_key_arn": "arn:aws:kms:eu-central-1:111122223333:alias/mine"}},
         {"tags": {"aws:x": "y"}},
+        {"existing": {"bucket": "Mine"}},
+        {"budget": {}},
         {"adapter": {"port": 80}},
         {"adapter": {"streams": 1}},
         {"text": {"SM_LLAMA_CPP_X": [1]}},

@@ -287,3 +287,24 @@ def test_a_hostile_lock_is_told_in_a_page(
     assert told in message
     assert len(message) < 20_000
     assert message.replace("\n", "").isprintable()
+
+
+def test_a_lock_of_another_bucket_or_account_than_what_is_there_already(
+    example_lock: ExampleLock, environment_of: Callable[..., Environment]
+) -> None:
+    given = environment_of(
+        'kind = "decision"\nremoval = "destroy"\n[model]\npreset = "embedded"\n'
+        '[endpoint]\ninstance_type = "ml.c6i.large"\n'
+        '[existing]\nbucket = "our-models"\nrole_arn = "arn:aws:iam::111122223333:role/hosting"\n'
+    )
+    lock = example_lock(given)
+    check_lock(lock, given, source="a lock")
+    place = lock.model.address.replace("our-models", "former-models")
+    moved = lock.model_copy(
+        update={"account": "444455556666", "model": lock.model.model_copy(update={"s3_uri": place})}
+    )
+    with pytest.raises(ProblemsError) as caught:
+        check_lock(moved, given, source="a lock")
+    bucket, role = [line for line in caught.value.problems if "registry" not in line and "image" not in line]
+    assert bucket.startswith("model.s3_uri is in the bucket former-models, the environment test says our-m")
+    assert role.startswith("existing.role_arn is of account 111122223333, the lock of 444455556666")

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from semif.errors import SemifError
 from semif.models.presets import Preset, load_preset
 from semif.web import lookups
 from tests.support.models.hub_api import COMMIT, FILE, LATER, SHA256, HubApi, lfs
 from tests.support.runs.calibrations import calibration, write_calibration
+from tests.support.servers.hanging import Hanging
+from tests.support.servers.running import running
 
 
 @pytest.mark.parametrize(
@@ -270,3 +273,15 @@ def test_a_hub_that_trickles_does_not_hold_a_command(
     result = pin()
     assert result.exit_code == 1
     assert result.stderr.endswith(" took too long to answer, a few bytes at a time; try again\n")
+
+
+def test_an_answer_whose_head_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection's own time limit begins anew with each byte."""
+    monkeypatch.setattr(lookups, "HEAD_SECONDS", 0.1)
+    told = "took too long to answer, a few bytes at a time"
+    with (
+        running(Hanging("endless head")) as server,
+        lookups.open_pool(server.url) as pool,
+        pytest.raises(SemifError, match=told),
+    ):
+        lookups.get(pool, server.url, {}, limit=10)

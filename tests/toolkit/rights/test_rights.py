@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -19,10 +19,10 @@ from click.testing import CliRunner
 from semif.cli import main
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.rights.github import ci_policies, ci_template
-from semif.rights.place import Place
+from semif.rights.place import Place, bootstrap_parameter
 from semif.rights.policies import policy
 from semif.rights.table import OF_NO_ENVIRONMENT, RIGHTS, TASKS
-from semif.target.account import BOOTSTRAP_PARAMETER
+from tests.infra.account_cases import ACCOUNT_CASES, BUCKET, FILES_BUCKET, ROLE_ARN
 
 ACCOUNT, REGION = "111122223333", "eu-central-1"
 SEMIF = Path(__file__).parents[3] / "semif"
@@ -33,6 +33,7 @@ OF_S3 = {
     "head_bucket": ["s3:ListBucket"],
     "list_objects_v2": ["s3:ListBucket"],
     "list_object_versions": ["s3:ListBucketVersions"],
+    "get_bucket_encryption": ["s3:GetEncryptionConfiguration"],
     "delete_object": ["s3:DeleteObject", "s3:DeleteObjectVersion"],
     "delete_objects": ["s3:DeleteObjectVersion"],
     "upload_fileobj": ["s3:PutObject"],
@@ -54,7 +55,10 @@ WITHOUT_RESOURCES = {
     "application-autoscaling:DescribeScalableTargets",
     "cloudwatch:DescribeAlarms",
     "cloudwatch:GetMetricStatistics",
+    "pricing:GetProducts",
     "sagemaker:DescribeModel",
+    "sagemaker:ListEndpoints",
+    "sagemaker:ListModels",
     "sagemaker:ListTransformJobs",
     "servicequotas:ListAWSDefaultServiceQuotas",
     "servicequotas:ListServiceQuotas",
@@ -184,12 +188,40 @@ def test_each_task_has_what_it_takes_and_no_more() -> None:
         if statement["Action"] == ["sts:AssumeRole"]
     ]
     assert only["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/cdk-hnb659fds-lookup-role-{ACCOUNT}-{REGION}"]
-    assert "hnb659fds" in BOOTSTRAP_PARAMETER
+    assert bootstrap_parameter(dev) == "/cdk-bootstrap/hnb659fds/version"
     text = load_environment("text")
     assert "sagemaker:InvokeEndpointWithResponseStream" in allowed(text, "call")
     assert "ecr:PutImage" not in allowed(text, "deploy")
     assert "sagemaker:InvokeEndpointAsync" in allowed(load_environment("demo-async"), "call")
     assert "sagemaker:CreateTransformJob" in allowed(load_environment("demo-batch"), "call")
+
+
+def test_what_is_there_already_is_named_in_place_of_patterns(
+    environment_of: Callable[..., Environment],
+) -> None:
+    environment = environment_of(ACCOUNT_CASES["existing-async"], "given")
+    deploying = policy(Place(environment, ACCOUNT, REGION), "deploy")["Statement"]
+    by_id = {statement["Sid"]: statement for statement in deploying}
+    roles = by_id["DeployByTheCDKSRoles"]["Resource"]
+    assert all(arn.startswith(f"arn:aws:iam::{ACCOUNT}:role/cdk-platform-") for arn in roles)
+    named = {
+        arn for statement in deploying for arn in statement["Resource"] if arn.startswith("arn:aws:s3:::")
+    }
+    assert {arn.partition("/")[0] for arn in named} == {
+        f"arn:aws:s3:::{one}" for one in (BUCKET, FILES_BUCKET)
+    }
+    deletes = [one for one in deploying if "s3:DeleteObjectVersion" in one["Action"]]
+    assert [one["Resource"] for one in deletes] == [[f"arn:aws:s3:::{BUCKET}/models/*"]]
+    (role,) = [one for one in deploying if one["Action"] == ["iam:GetRole"]]
+    assert role["Resource"] == [ROLE_ARN]
+    asking = policy(Place(environment, ACCOUNT, REGION), "call")["Statement"]
+    assert f"arn:aws:s3:::{FILES_BUCKET}/requests/*" in str(asking)
+    named = environment_of(ACCOUNT_CASES["existing-cpu"], "named")
+    invoked = policy(Place(named, ACCOUNT, REGION), "call")["Statement"][-1]["Resource"]
+    assert invoked == [f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:endpoint/decisions-of-platform"]
+    place = Place(named, ACCOUNT, REGION)
+    roles_of_ci = ci_template(place, "my/app", "live")["Resources"].values()
+    assert {one["Properties"].get("RoleName") for one in roles_of_ci} >= {"semif-named-deploy"}
 
 
 def test_the_roles_of_ci_trust_one_repository_and_the_template_is_valid(tmp_path: Path) -> None:

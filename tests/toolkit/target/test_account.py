@@ -21,11 +21,12 @@ from semif.errors import SemifError
 from semif.images.base_images import base_image
 from semif.lock.lock_file import lock_path
 from semif.project.root import PROJECT_VARIABLE, project_root
-from semif.target.account import BOOTSTRAP_PARAMETER, AccountCheck, check_account
+from semif.target.account import AccountCheck, check_account
 from semif.target.target import Target
 
 ACCOUNT = "123456789012"
 """Moto's."""
+BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 
 @pytest.fixture
@@ -225,7 +226,10 @@ def test_a_type_without_a_quota_is_no_proof_that_it_is_not_allowed(aws: Aws) -> 
 @pytest.mark.parametrize(
     ("version", "told"),
     [
-        (None, "is not bootstrapped for the CDK; run `cdk bootstrap aws://123456789012/us-east-1` once"),
+        (
+            None,
+            "(no /cdk-bootstrap/hnb659fds/version); run `cdk bootstrap aws://123456789012/us-east-1` once",
+        ),
         ("5", "has version '5', needed is 6 or later; run `cdk bootstrap"),
         ("six", "has version 'six'"),
     ],

@@ -102,3 +102,18 @@ def test_what_is_lacking_is_named(account: Aws, environment_of: Callable[..., En
     )
     (told,) = key_policy_warnings(account, environment)
     assert "(logs.us-east-1.amazonaws.com) use kms:ReEncrypt*, kms:GenerateDataKey*, for the log" in told
+
+
+def test_a_budget_needs_the_key_of_its_topic_too(
+    account: Aws, environment_of: Callable[..., Environment]
+) -> None:
+    budgets = {**ALARMS, "Principal": {"Service": "budgets.amazonaws.com"}}
+    for statements, lacking in (([IAM, LOGS, ALARMS], 1), ([IAM, LOGS, ALARMS, budgets], 0)):
+        environment = environment_of(
+            'kind = "decision"\nremoval = "destroy"\n[model]\npreset = "embedded"\n[alarms]\n'
+            '[endpoint]\ninstance_type = "ml.c6i.large"\n[budget]\nmonthly_usd = 9\n[encryption]\n'
+            f'kms_key_arn = "{key_of(account, *statements)}"\n'
+        )
+        found = list(key_policy_warnings(account, environment))
+        assert len(found) == lacking
+        assert all("does not let AWS Budgets (budgets.amazonaws.com) use" in line for line in found)

@@ -207,6 +207,19 @@ def test_a_stop_while_the_model_loads_exits_0(waiting: Adapter) -> None:
     assert "Traceback" not in log
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("program", ["semif_adapter", "semif.serve"])
+def test_a_stop_while_python_still_imports_exits_0(
+    start: Callable[..., Adapter], tmp_path: Path, program: str, number: signal.Signals
+) -> None:
+    """As the container's process 1 it would hear of no stop, and elsewhere end by the signal."""
+    (tmp_path / "uvicorn.py").write_text("print('waiting', flush=True)\ninput()")
+    adapter = start("-m", program, "serve", PYTHONPATH=str(tmp_path))
+    adapter.wait_for_line("waiting")
+    adapter.process.send_signal(number)
+    assert adapter.end() == (0, "")
+
+
 def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
     assert [waiting.ping() for _ in range(10)] == [503] * 10
     waiting.go_on()

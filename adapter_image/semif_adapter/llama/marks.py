@@ -26,6 +26,26 @@ class Marks:
                 end = start + length
                 yield start, end
 
+    def cuts(self, text: str, apart: int) -> Iterator[int]:
+        """Where `text` may be cut before a mark, with at least `apart` marks between two cuts.
+
+        Only before a mark that no other overlaps: whoever looks for marks one after the other, in whatever
+        order, finds that one, so that both sides stay what they are in the whole text.
+        """
+        passed = end = 0
+        waiting: int | None = None
+        for first in self._first.finditer(text):
+            start = first.start()
+            length = self._length_at(text, start)
+            if not length:
+                continue
+            if waiting is not None and start >= end:
+                yield waiting
+                passed = 0
+            passed += 1
+            waiting = start if start >= end and passed > apart else None
+            end = max(end, start + length)
+
     def replaced(self, text: str, by: Callable[[str], str]) -> str:
         """`text` with what `by` makes of it in the place of each mark."""
         parts: list[str] = []
