@@ -18,7 +18,8 @@ import semif
 import semif_adapter
 from semif.aws.clients import aws_errors
 from semif.errors import SemifError
-from semif.models.presets import Preset
+from semif.models.checkpoint.checkpoint_preset import FOLDER
+from semif.models.presets import AnyPreset, Preset
 from semif.project.root import TOOLKIT_FILES, toolkit_root
 
 if TYPE_CHECKING:
@@ -68,8 +69,10 @@ class SourceZip:
         return f"sources/{self.sha256}.zip"
 
 
-def model_sources(preset: Preset) -> tuple[str, ...]:
+def model_sources(preset: AnyPreset) -> tuple[str, ...]:
     """The globs for the build of `preset`'s model."""
+    if not isinstance(preset, Preset):
+        return (*MODEL_SOURCES, f"{FOLDER}/{preset.name}.toml")
     calibration = preset.calibration
     return (*MODEL_SOURCES, f"models/{calibration.file}") if calibration else MODEL_SOURCES
 

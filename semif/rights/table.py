@@ -66,7 +66,7 @@ def _in_mode(*modes: str) -> Callable[[Environment], bool]:
 
 
 def _published_repository(place: Place) -> tuple[str, ...]:
-    bases = (base_image(placed.accelerator) for placed in place.environment.placements)
+    bases = (base_image(placed.base_container) for placed in place.environment.placements)
     names = dict.fromkeys(base.repository.rpartition("/")[2] for base in bases)
     return tuple(f"arn:{place.partition}:ecr:{place.region}:*:repository/{name}" for name in names)
 
@@ -234,7 +234,7 @@ RIGHTS = (
         ("sagemaker:InvokeEndpointWithResponseStream",),
         lambda place: (place.endpoint,),
         ("deploy", "call"),
-        lambda environment: not environment.serving_kind.runs_adapter,
+        lambda environment: environment.serving_kind.streams_words,
     ),
     Right(
         "ask by the queue",
@@ -338,7 +338,7 @@ RIGHTS = (
         lambda environment: environment.deployment is not None,
     ),
     Right(
-        "check that kind text finds its container",
+        "check that a published container is where it is pulled from",
         ("ecr:BatchGetImage",),
         _published_repository,
         ("deploy", "diff"),

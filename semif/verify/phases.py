@@ -4,7 +4,7 @@ from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.verify import forms
 from semif.verify.step import Phase, Step
-from semif.verify.steps import background_steps, change_steps, endpoint_steps, setting_steps
+from semif.verify.steps import background_steps, change_steps, decider_steps, endpoint_steps, setting_steps
 
 _GUIDE = "https://docs.aws.amazon.com/sagemaker/latest/dg/"
 _API = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/"
@@ -67,6 +67,40 @@ WORDS = Phase(
             minutes=0.5,
             not_for=setting_steps.no_hub,
         ),
+    ),
+)
+
+DECIDER = Phase(
+    forms.words,
+    (
+        Step("deploy", _IN_SERVICE, _CREATE, endpoint_steps.deploy, rows=("decider kind |",), minutes=20),
+        Step(
+            "first answer",
+            "a container computes on its instance's GPU where the host image has a driver for its CUDA",
+            f"{_GUIDE}inference-gpu-drivers.html",
+            endpoint_steps.first_answer_of,
+            rows=("decider kind |",),
+            minutes=1,
+        ),
+        Step(
+            "ask",
+            "InvokeEndpoint answers with the body that the container returned",
+            f"{_API}API_runtime_InvokeEndpoint.html",
+            decider_steps.ask,
+            rows=("decider kind |",),
+            minutes=1,
+        ),
+        Step(
+            "too long",
+            "a container's 422 reaches the caller as ModelError with its body",
+            f"{_API}API_runtime_InvokeEndpoint.html",
+            decider_steps.too_long,
+            rows=("decider kind |",),
+            minutes=1,
+            not_for=decider_steps.not_strict,
+        ),
+        _LOGS,
+        _PREFIX,
     ),
 )
 
@@ -287,7 +321,7 @@ JOBS = Phase(
     ),
 )
 
-PHASES = {"decision": (REALTIME, QUEUE, JOBS), "text": (WORDS,)}
+PHASES = {"decision": (REALTIME, QUEUE, JOBS), "text": (WORDS,), "decider": (DECIDER,)}
 """By the environment's kind."""
 
 ELSEWHERE = {

@@ -31,7 +31,7 @@ ELSEWHERE = {
     **dict.fromkeys(("evaluate captured", "evaluate answered"), "AWS; test_captured.py"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
-    "model pin": "Hugging Face",
+    **dict.fromkeys(("model pin", "model pin-checkpoint"), "Hugging Face"),
     "model register": "AWS; test_model_registry.py registers with moto",
     "model adopt": "another project's archive; test_adopt.py makes one",
 }

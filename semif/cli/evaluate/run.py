@@ -35,7 +35,7 @@ from semif.target.target import open_target
     "--as",
     "form",
     type=click.Choice(FORM_NAMES),
-    help="Form of the requests; default: decision, and chat for an environment of kind text.",
+    help="Form of the requests; default: decision, chat for kind text, system-one for kind decider.",
 )
 @click.option(
     "--concurrency", type=click.IntRange(1, 256), help="Callers that wait for their answers; default: 1."
