@@ -33,6 +33,7 @@ ELSEWHERE = {
     "image": "a registry",
     **dict.fromkeys(("model pin", "model pin-checkpoint"), "Hugging Face"),
     "model register": "AWS; test_model_registry.py registers with moto",
+    "init": "test_installed.py begins a project from the wheel",
     "model adopt": "another project's archive; test_adopt.py makes one",
 }
 """Why the others do not run here; test_documentation.py parses them."""
