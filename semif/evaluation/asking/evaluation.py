@@ -9,8 +9,9 @@ from semif.evaluation.asking.concurrency import ask_all
 from semif.evaluation.runs.labelled_tasks import TaskSet
 from semif.evaluation.runs.machine import describe_machine
 from semif.evaluation.runs.option_orders import ordered_tasks
-from semif.evaluation.runs.run_file import Asking, RunHeader, TaskFile
+from semif.evaluation.runs.run_file import Asking, RunHeader
 from semif.evaluation.runs.run_writer import open_run
+from semif.evaluation.runs.task_sets import task_file
 
 
 def evaluate(
@@ -27,7 +28,7 @@ def evaluate(
     """
     header = RunHeader(
         started=datetime.now(UTC),
-        tasks=tuple(map(_task_file, sets)),
+        tasks=tuple(map(task_file, sets)),
         target=target.name,
         pins=target.probe(),
         machine=describe_machine(),
@@ -44,11 +45,3 @@ def evaluate(
             run.append(record)
             done += 1
             on_answer(done, total)
-
-
-def _task_file(file: TaskSet) -> TaskFile:
-    from semif.evaluation.runs.alike import looking_alike  # noqa: PLC0415 - scikit-learn takes its time to load
-
-    return TaskFile(
-        name=file.path.name, sha256=file.sha256, count=len(file.tasks), alike=looking_alike(file.tasks)
-    )

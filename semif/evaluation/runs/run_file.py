@@ -24,6 +24,17 @@ Status = Literal["answered", "unparsable", "refused", "failed"]
 """`unparsable`: words that name no option. `refused`: overloaded or throttled to the last attempt."""
 
 
+class AskedTable(WireModel):
+    """How a table was asked."""
+
+    state: str
+    """The column of the states."""
+    id: str | None
+    """The column of the tasks' names; None where they are named after their lines."""
+    sha256: Sha256
+    """Of what each column was taken for, the question and its options."""
+
+
 class TaskFile(WireModel):
     """A file of tasks; `count` is how many it holds."""
 
@@ -32,6 +43,8 @@ class TaskFile(WireModel):
     count: int
     alike: int = 0
     """How many look like variants of others that they share no group with; see `looking_alike`."""
+    table: AskedTable | None = None
+    """None of a file of tasks."""
 
 
 class TargetName(WireModel):
@@ -126,6 +139,8 @@ class Record(WireModel):
     question_sha256: Sha256 | None = None
     """Of the question's text, as `wording_of` has it; None in runs of earlier versions, as is the next."""
     options_sha256: Sha256 | None = None
+    slices: dict[str, str] | None = None
+    """What else the figures are broken down by: the values of a table's columns, by their names."""
     status: Status
     choice: str | None = None
     probabilities: tuple[_Fraction, ...] | None = None
