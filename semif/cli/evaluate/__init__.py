@@ -2,6 +2,7 @@
 
 import click
 
+from semif.cli.evaluate.baseline import baseline
 from semif.cli.evaluate.compare import compare
 from semif.cli.evaluate.report import report
 from semif.cli.evaluate.run import run
@@ -24,4 +25,5 @@ def command() -> None:
 command.add_command(run)
 command.add_command(report)
 command.add_command(compare)
+command.add_command(baseline)
 command.add_command(wordings)

@@ -17,7 +17,8 @@ from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
 from semif_adapter.contract.wire import ModelInfo, QuestionKind, WireModel
 
-TargetKind = Literal["endpoint", "adapter", "system-one", "chat"]
+TargetKind = Literal["endpoint", "adapter", "system-one", "chat", "baseline"]
+"""`baseline`: nobody was asked, a classifier was trained on the labels."""
 MAX_FILE_BYTES = 1 << 30
 """Of a run: it holds every reply whole."""
 Status = Literal["answered", "unparsable", "refused", "failed"]

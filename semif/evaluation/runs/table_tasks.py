@@ -24,6 +24,7 @@ from semif.evaluation.runs.run_file import AskedTable
 from semif.project.toml_file import read_toml
 from semif.project.whole_files import read_whole
 from semif_adapter.contract.errors import InvalidRequestError, Problem
+from semif_adapter.contract.question import Content
 from semif_adapter.contract.request_problems import type_name
 from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
 
@@ -113,23 +114,28 @@ def _names(names: dict[str, Any]) -> str:
 def _task(read: ReadRow, number: int, columns: Columns) -> LabelledTask:
     """Raises InvalidRequestError with all that is wrong with the row."""
     row = read()
-    state = row.get(columns.state)
     cells = {
-        "id": (columns.id and _text(row, columns.id)) or f"line-{number}",
-        "state": state if isinstance(state, dict | list) else _text(row, columns.state),
-        "expected": _text(row, columns.expected),
-        "group": columns.group and _text(row, columns.group),
+        "id": (columns.id and cell_text(row, columns.id)) or f"line-{number}",
+        "state": state_of(row, columns.state),
+        "expected": cell_text(row, columns.expected),
+        "group": columns.group and cell_text(row, columns.group),
     }
     options = [
         {"id": name} | ({"description": text} if text else {}) for name, text in columns.options.items()
     ]
     asked = {"question": columns.question, "options": options}
     task = plain_task(asked | {key: cell for key, cell in cells.items() if cell is not None})
-    slices = {name: _text(row, name) for name in columns.slices}
+    slices = {name: cell_text(row, name) for name in columns.slices}
     return replace(task, slices={name: text for name, text in slices.items() if text is not None})
 
 
-def _text(row: Row, column: str) -> str | None:
+def state_of(row: Row, column: str) -> Content | None:
+    """What is judged: an object or array as it is, another cell as text. Raises as `cell_text`."""
+    value: object = row.get(column)
+    return value if isinstance(value, dict | list) else cell_text(row, column)
+
+
+def cell_text(row: Row, column: str) -> str | None:
     """A cell as text, as a CSV file would have it; None where it is empty. Raises InvalidRequestError."""
     value = row.get(column)
     match value:
