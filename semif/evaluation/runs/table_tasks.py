@@ -101,7 +101,9 @@ def _with_columns(
             row = dict.fromkeys(name for name, _ in columns.named())
         lacking = [f"{shown(name)} ({option})" for name, option in columns.named() if name not in row]
         if lacking:
-            raise SemifError(f"{path} has no column {', '.join(lacking)}; its columns are {_names(row)}")
+            raise SemifError(
+                f"{path}: its first row has no column {', '.join(lacking)}; its columns are {_names(row)}"
+            )
         return chain([(number, read)], rows)
     return iter(())
 
