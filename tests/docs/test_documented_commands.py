@@ -17,7 +17,10 @@ SHOWN_URL = "http://127.0.0.1:8080"
 """Where the pages say that `make serve` listens."""
 TASKS = 4
 """About so many of the labelled tasks are asked."""
-HERE = {"env", "iam", "model list", "model show", "model build", "evaluate report", "evaluate compare"}
+HERE = {
+    *("env", "iam", "model list", "model show", "model build"),
+    *("evaluate report", "evaluate compare", "evaluate baseline"),
+}
 """Commands that need nothing, or what the page's commands before made."""
 AT_A_URL = {"decide", "size", "evaluate run", "evaluate wordings"}
 """Commands that need an adapter, where they name one; an AWS account otherwise."""
