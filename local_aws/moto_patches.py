@@ -80,7 +80,10 @@ def _check_region(context: LocalContext, region: str) -> None:
 
 def serve_invocations(context: LocalContext, endpoints: SageMakerEndpoints) -> None:
     """Let InvokeEndpoint and InvokeEndpointAsync reach the endpoint; moto answers with a canned body."""
-    passed_on = ("Content-Type", "Accept", "X-Amzn-SageMaker-Custom-Attributes")
+    passed_on = (
+        *("Content-Type", "Accept"),
+        *("X-Amzn-SageMaker-Custom-Attributes", "X-Amzn-SageMaker-Inference-Id"),
+    )
 
     def invoke_endpoint(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
         name = unquote(urlparse(self.uri).path.split("/")[2])

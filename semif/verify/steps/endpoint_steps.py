@@ -124,18 +124,19 @@ def compare(bench: Bench) -> str:
 
 
 def logs(bench: Bench) -> str:
-    """The container's lines arrive, and no word of a request is among them."""
+    """The container's lines arrive, one of them with the id of a call, and no word of a request in any."""
     target = bench.target()
-    word = f"word{secrets.token_hex(8)}"
+    word, sought = f"word{secrets.token_hex(8)}", "/invocations|/chat"
     if target.environment.serving_kind.asks_examples:
         options = [{"id": "yes"}, {"id": "no"}]
         body = {"decision": {"id": "log", "state": word, "question": "Is it?", "options": options}}
-        target.decision_client().ask(json.dumps(body).encode())
+        answer = target.decision_client().ask(json.dumps(body).encode())
+        sought = f'"inference_id":"{answer.inference_id}"'
     else:
         first_answer(target)
 
     def told() -> bool:
-        return any(re.search("/invocations|/chat", line.message) for line in _lines(bench, target))
+        return any(re.search(sought, line.message) for line in _lines(bench, target))
 
     bench.wait("the container's lines", told, seconds=_LOG_SECONDS, poll_seconds=target.poll_seconds)
     lines = list(_lines(bench, target))
