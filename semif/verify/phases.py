@@ -1,5 +1,7 @@
 """The list of all steps, in order. A new one is a function and an entry here, with the rows it moves."""
 
+from dataclasses import replace
+
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.verify import forms
@@ -149,7 +151,11 @@ REALTIME = Phase(
             rows=("the adapter on llama.cpp",),
             minutes=3,
         ),
-        _LOGS,
+        replace(
+            _LOGS,
+            expected=f"{_LOGS.expected}; the InferenceId of a call comes to the container as a header",
+            rows=("ids of calls",),
+        ),
         Step(
             "pool",
             "the types of a pool are tried in the order of their priority until one has capacity",
