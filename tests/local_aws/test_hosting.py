@@ -293,6 +293,7 @@ def test_an_alarm_that_goes_off_while_the_new_fleet_is_watched_brings_the_old_on
     local_aws.cloudwatch.set_alarm_state(AlarmName="alarmed-errors", StateValue="ALARM", StateReason="a test")
     status, reason = settled(local_aws, "alarmed")
     assert (status, reason.startswith("the alarm alarmed-errors went off")) == ("InService", True)
+    local_aws.cloudwatch.delete_alarms(AlarmNames=["alarmed-errors"])
     described = local_aws.sagemaker.describe_endpoint(EndpointName="alarmed")
     assert described["EndpointConfigName"] == "alarmed"
     assert "PendingDeploymentSummary" not in described
