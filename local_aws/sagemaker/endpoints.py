@@ -11,8 +11,8 @@ from local_aws.core.context import LocalContext
 from local_aws.sagemaker.async_inference import RequestQueue
 from local_aws.sagemaker.data_capture import DataCapture
 from local_aws.sagemaker.deployment import Deployment, retained
-from local_aws.sagemaker.errors import HostingError
-from local_aws.sagemaker.host import INVOKE_SECONDS, ContainerReply, ModelHost
+from local_aws.sagemaker.hosts.errors import HostingError
+from local_aws.sagemaker.hosts.host import INVOKE_SECONDS, ContainerReply, ModelHost
 from local_aws.sagemaker.placement import placed_pool, variant_summary
 from local_aws.sagemaker.records import SageMakerRecords, refused
 

@@ -4,12 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from semif.environment.account_tables import BudgetTable, ExistingTable
-from semif.environment.builds_table import BuildsTable
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
-from semif.environment.names import KindName
-from semif.environment.registry import RegistryTable
-from semif.environment.tables import (
+from semif.environment.tables.account import BudgetTable, ExistingTable
+from semif.environment.tables.builds import BuildsTable
+from semif.environment.tables.endpoint import (
     Acceptance,
     AccountId,
     AlarmsTable,
@@ -31,6 +29,8 @@ from semif.environment.tables import (
     TagKey,
     TagValue,
 )
+from semif.environment.tables.names import KindName
+from semif.environment.tables.registry import RegistryTable
 from semif.models.presets import Preset, load_preset
 from semif.sagemaker.instances import Accelerator, accelerator_of
 from semif.sagemaker.llama_server_variables import VariableValue

@@ -6,7 +6,7 @@ How its endpoint is asked first is registered under the same name in semif/deplo
 from semif.environment.kinds.decision import Decision
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.kinds.text import Text
-from semif.environment.names import KIND_NAMES
+from semif.environment.tables.names import KIND_NAMES
 
 KINDS: dict[str, ServingKind] = {kind.name: kind for kind in (Decision(), Text())}
 

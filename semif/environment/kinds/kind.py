@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.memory_need import MemoryNeed
-from semif.environment.raw_tables import RawTables
+from semif.environment.tables.raw import RawTables
 from semif.models.presets import Preset
 from semif_adapter.contract.settings import Settings
 

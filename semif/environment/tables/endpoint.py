@@ -13,7 +13,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from semif.environment.names import ModeName
+from semif.environment.tables.names import ModeName
 from semif.errors import shown
 from semif.models.presets import ModelFormat
 from semif.sagemaker.placement import MAX_VOLUME_GB

@@ -1,6 +1,6 @@
 """`[registry]`: where image and model are registered, and whether somebody must approve them."""
 
-from semif.environment.tables import FileTable, PackageGroupName
+from semif.environment.tables.endpoint import FileTable, PackageGroupName
 
 
 class RegistryTable(FileTable):

@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from semif.aws.clients import aws_errors
 from semif.aws.stacks import find_stack, stack_template
-from semif.deployment.endpoint_template import Template, configurations, instance_types
+from semif.deployment.endpoint.template import Template, configurations, instance_types
 from semif.errors import ProblemsError
 from semif.target.endpoint_state import EndpointState
 from semif.target.quotas import check_quotas

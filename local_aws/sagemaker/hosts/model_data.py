@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local_aws.core.s3_address import bucket_and_key
-from local_aws.sagemaker.errors import HostingError
+from local_aws.sagemaker.hosts.errors import HostingError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

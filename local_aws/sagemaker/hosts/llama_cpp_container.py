@@ -28,12 +28,12 @@ UPSTREAM_SECONDS = 3600
 def main() -> int:
     """Serve until a signal ends the process; returns the exit status where llama-server does not start."""
     parser = argparse.ArgumentParser(
-        prog="python -m local_aws.sagemaker.llama_cpp_container", description=__doc__
+        prog="python -m local_aws.sagemaker.hosts.llama_cpp_container", description=__doc__
     )
     parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1, in place of 8080")
     parser.add_argument("--model-folder", type=Path, required=True, help=f"in place of {MODEL_FOLDER}")
     arguments = parser.parse_args()
-    from local_aws.sagemaker import llama_server  # noqa: PLC0415 - opens a library of 100 MB, which --help needs not
+    from local_aws.sagemaker.hosts import llama_server  # noqa: PLC0415 - opens a library of 100 MB, which --help needs not
 
     front = Front(arguments.port)
     threading.Thread(target=front.serve_forever, daemon=True).start()

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from semif.aws.arn import Arn
 from semif.aws.budget_regions import budget_region_problem
-from semif.environment.raw_tables import RawTables, table_in, typed_in
-from semif.environment.tables import BucketName, FileTable, RoleArn
+from semif.environment.tables.endpoint import BucketName, FileTable, RoleArn
+from semif.environment.tables.raw import RawTables, table_in, typed_in
 from semif.errors import shown
 
 

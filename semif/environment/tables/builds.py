@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from semif.environment.raw_tables import RawTables, table_in
-from semif.environment.tables import EachOnce, FileTable, SecurityGroupId, SubnetId, VpcId
+from semif.environment.tables.endpoint import EachOnce, FileTable, SecurityGroupId, SubnetId, VpcId
+from semif.environment.tables.raw import RawTables, table_in
 from semif.errors import shown
 from semif.images.regional_images import private_repository
 

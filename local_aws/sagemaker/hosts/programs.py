@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local_aws.core.context import HOST
-from local_aws.sagemaker.errors import HostingError
+from local_aws.sagemaker.hosts.errors import HostingError
 from semif_adapter.contract.settings import Settings
 
 _PUBLISHED = re.compile(r"[^/]+/(?:deep-learning-containers/)?llama-cpp(?:-arm64)?[@:].+")
@@ -29,7 +29,7 @@ def program_of(container: dict[str, Any], model_folder: Path, port: int) -> Prog
     Raises HostingError where llama.cpp is not installed.
     """
     if _PUBLISHED.fullmatch(container.get("Image", "")):
-        stand_in = ["-m", "local_aws.sagemaker.llama_cpp_container", "--port", str(port)]
+        stand_in = ["-m", "local_aws.sagemaker.hosts.llama_cpp_container", "--port", str(port)]
         return Program((sys.executable, *stand_in, "--model-folder", str(model_folder)), {})
     # Where the container's fixed places lie on this machine; all else is the Model's Environment.
     places = {"model_dir": model_folder, "library_dir": _library_folder(), "host": HOST, "port": port}

@@ -38,11 +38,11 @@ from semif_adapter.forms.systemone.types import (
     SystemOneInvocation,
     SystemOneResponse,
 )
-from semif_adapter.http.authentication import check_key
-from semif_adapter.http.media_type import JSON, check_media_type
-from semif_adapter.http.openapi import EXAMPLES, Operation
 from semif_adapter.http.replies import form_reply
-from semif_adapter.http.transform_jobs import only_line, refusals_as_answers
+from semif_adapter.http.routes.authentication import check_key
+from semif_adapter.http.routes.media_type import JSON, check_media_type
+from semif_adapter.http.routes.openapi import EXAMPLES, Operation
+from semif_adapter.http.routes.transform_jobs import only_line, refusals_as_answers
 from semif_adapter.serving.intake import Intake
 
 FORM_TYPES: dict[FormKey, type[Form]] = {

@@ -1,6 +1,6 @@
 """Reading the raw tables of a file, in which anything may be wrong: what is of no use here is left out.
 
-A wrong type is reported by the table itself (tables.py), so that nothing more needs to be said of it.
+A wrong type is reported by the table itself, so that nothing more needs to be said of it.
 """
 
 from collections.abc import Mapping

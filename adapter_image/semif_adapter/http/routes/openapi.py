@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from semif_adapter.contract.settings import Settings
-from semif_adapter.http.transform_jobs import Handler
+from semif_adapter.http.routes.transform_jobs import Handler
 
 OPENAPI_VERSION = "3.1.0"
 API_VERSION = "1.0"

@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from semif.deployment.endpoint_watch import EndpointLook, OnLook
+from semif.deployment.endpoint.watch import EndpointLook, OnLook
 from semif.errors import SemifError
 
 TAKING_OVER = frozenset({"ActivatingTraffic", "Baking"})

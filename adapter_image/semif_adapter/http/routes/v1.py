@@ -27,11 +27,11 @@ from semif_adapter.forms.systemone.types import (
     SystemOneRequest,
     SystemOneResponse,
 )
-from semif_adapter.http.authentication import check_key
-from semif_adapter.http.media_type import check_media_type
-from semif_adapter.http.openapi import Operation
 from semif_adapter.http.replies import DECISIONS_PATH, form_reply, model_reply
-from semif_adapter.http.transform_jobs import Handler
+from semif_adapter.http.routes.authentication import check_key
+from semif_adapter.http.routes.media_type import check_media_type
+from semif_adapter.http.routes.openapi import Operation
+from semif_adapter.http.routes.transform_jobs import Handler
 from semif_adapter.serving.intake import Intake
 from semif_adapter.serving.request_queue import RequestQueue
 

@@ -16,9 +16,9 @@ from typing import IO, Any
 from local_aws.core.context import HOST, LocalContext
 from local_aws.core.logs import LogStream
 from local_aws.core.processes import base_environment
-from local_aws.sagemaker.errors import HostingError
-from local_aws.sagemaker.model_data import place_model_data
-from local_aws.sagemaker.programs import program_of
+from local_aws.sagemaker.hosts.errors import HostingError
+from local_aws.sagemaker.hosts.model_data import place_model_data
+from local_aws.sagemaker.hosts.programs import program_of
 
 DEFAULT_STARTUP_SECONDS = 600
 PING_SECONDS = 2
