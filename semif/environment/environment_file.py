@@ -8,29 +8,31 @@ from semif.environment.memory_need import scaled_download_seconds, scaled_startu
 from semif.environment.tables.account import BudgetTable, ExistingTable
 from semif.environment.tables.builds import BuildsTable
 from semif.environment.tables.endpoint import (
-    Acceptance,
-    AccountId,
     AlarmsTable,
     AsyncTable,
-    BootstrapQualifier,
     DataCaptureTable,
     DeploymentTable,
     EncryptionTable,
     EndpointTable,
-    EnvironmentName,
     FileTable,
-    FindingId,
     ModelTable,
     NetworkTable,
-    PolicyArn,
-    Region,
-    RetentionDays,
     ScalingTable,
-    TagKey,
-    TagValue,
 )
 from semif.environment.tables.names import KindName
 from semif.environment.tables.registry import RegistryTable
+from semif.environment.tables.values import (
+    Acceptance,
+    AccountId,
+    BootstrapQualifier,
+    EnvironmentName,
+    FindingId,
+    PolicyArn,
+    Region,
+    RetentionDays,
+    TagKey,
+    TagValue,
+)
 from semif.models.presets import Preset, load_preset
 from semif.sagemaker.instances import Accelerator, accelerator_of
 from semif.sagemaker.llama_server_variables import VariableValue

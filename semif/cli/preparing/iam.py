@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from semif.cli.options import environment_argument
 from semif.cli.output import print_json
 from semif.environment.environment import load_environment
-from semif.environment.tables.endpoint import AccountId, Region
+from semif.environment.tables.values import AccountId, Region
 from semif.errors import SemifError, shown
 from semif.rights.github import ci_policies, ci_template
 from semif.rights.place import Place

@@ -7,8 +7,9 @@ from pydantic import Field
 
 from semif.aws.arn import Arn
 from semif.aws.budget_regions import budget_region_problem
-from semif.environment.tables.endpoint import BucketName, FileTable, RoleArn
+from semif.environment.tables.endpoint import FileTable
 from semif.environment.tables.raw import RawTables, table_in, typed_in
+from semif.environment.tables.values import BucketName, RoleArn
 from semif.errors import shown
 
 

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from semif.environment.tables.endpoint import EachOnce, FileTable, SecurityGroupId, SubnetId, VpcId
+from semif.environment.tables.endpoint import FileTable
 from semif.environment.tables.raw import RawTables, table_in
+from semif.environment.tables.values import EachOnce, SecurityGroupId, SubnetId, VpcId
 from semif.errors import shown
 from semif.images.regional_images import private_repository
 

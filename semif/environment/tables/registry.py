@@ -1,6 +1,7 @@
 """`[registry]`: where image and model are registered, and whether somebody must approve them."""
 
-from semif.environment.tables.endpoint import FileTable, PackageGroupName
+from semif.environment.tables.endpoint import FileTable
+from semif.environment.tables.values import PackageGroupName
 
 
 class RegistryTable(FileTable):
