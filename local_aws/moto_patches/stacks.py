@@ -1,22 +1,11 @@
-"""Every patch of moto, and nothing else. Moto's inside changes with each release: the version is pinned."""
-# Replacing methods is what this file is for, and mypy forbids it under each of these names:
+"""CloudFormation's stacks: resource types, change sets in the background, templates by their address."""
+# Replacing methods is what this room is for, and mypy forbids it under each of these names:
 # mypy: disable-error-code="method-assign, assignment, attr-defined, arg-type"
 
-# The version is checked before the imports that another moto might not have:
-# ruff: noqa: E402
-
 import functools
-import json
-from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlparse
-
-MOTO = "5.2.5"
-if version("moto") != MOTO:
-    raise ImportError(
-        f"the local AWS patches moto {MOTO} and no other, found {version('moto')}; install the extra `demo`"
-    )
 
 import moto.cloudformation.models as cloudformation_models
 import moto.cloudformation.responses as cloudformation_responses
@@ -24,104 +13,12 @@ from moto.cloudformation import parsing
 from moto.cloudformation.exceptions import AlreadyExistsException, CloudFormationError, ValidationError
 from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Stack
 from moto.cloudformation.responses import CloudFormationResponse
-from moto.codebuild.responses import CodeBuildResponse
-from moto.core.common_types import TYPE_RESPONSE
-from moto.core.responses import ActionResult, BaseResponse, EmptyResult
-from moto.ecr.models import Repository, ecr_backends
-from moto.ecr.responses import ECRResponse
-from moto.iam.access_control import PermissionResult
-from moto.s3.models import FakeBucket, PublicAccessBlock, s3_backends
-from moto.sagemaker.responses import SageMakerResponse
-from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
+from moto.core.responses import ActionResult, EmptyResult
+from moto.s3.models import s3_backends
 
 from local_aws.cloudformation import changes
 from local_aws.cloudformation.resource_types import Resource
 from local_aws.cloudformation.updates import given_parameters
-from local_aws.core.api import ApiError, Operation, ReplyError, call, from_headers
-from local_aws.core.context import LocalContext
-from local_aws.sagemaker.endpoints import SageMakerEndpoints
-
-
-def serve_operations(context: LocalContext, service: str, operations: Mapping[str, Operation]) -> None:
-    """Answer these operations of a service with ours; moto does the wire format."""
-    classes = {"codebuild": CodeBuildResponse, "ecr": ECRResponse, "sagemaker": SageMakerResponse}
-    responses = classes[service]
-    for operation, implementation in operations.items():
-        method = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in operation)[1:]
-        setattr(responses, method, _handler(context, service, operation, implementation))
-
-
-def _handler(
-    context: LocalContext, service: str, operation: str, implementation: Operation
-) -> Callable[[BaseResponse], ActionResult | TYPE_RESPONSE]:
-    def handle(self: BaseResponse) -> ActionResult | TYPE_RESPONSE:
-        try:
-            _check_region(context, self.region)
-            return ActionResult(call(service, operation, implementation, json.loads(self.body or "{}")))
-        except ApiError as error:
-            return _json_error(400, error.code, error.message)
-        except ReplyError as error:
-            return _json_error(500, "InternalFailure", str(error))
-
-    return handle
-
-
-def _json_error(status: int, code: str, message: str) -> TYPE_RESPONSE:
-    """An error as the JSON protocols spell it; moto takes the status from among the headers."""
-    body = json.dumps({"__type": code, "message": message, "Message": message})
-    return status, {"status": status, "Content-Type": "application/json", "x-amzn-errortype": code}, body
-
-
-def _check_region(context: LocalContext, region: str) -> None:
-    if region != context.region:
-        raise ApiError(
-            "ValidationException",
-            f"the local AWS is the region {context.region}, the request is for {region}",
-        )
-
-
-def serve_invocations(context: LocalContext, endpoints: SageMakerEndpoints) -> None:
-    """Let InvokeEndpoint and InvokeEndpointAsync reach the endpoint; moto answers with a canned body."""
-    passed_on = (
-        "Content-Type",
-        "Accept",
-        "X-Amzn-SageMaker-Custom-Attributes",
-        "X-Amzn-SageMaker-Inference-Id",
-    )
-
-    def invoke_endpoint(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
-        name = unquote(urlparse(self.uri).path.split("/")[2])
-        headers = {name: self.headers[name] for name in passed_on if self.headers.get(name)}
-        try:
-            _check_region(context, self.region)
-            reply = endpoints.invoke_endpoint(name, self.body, headers)
-        except ApiError as error:
-            return _json_error(400, "ValidationError", error.message)
-        return reply.status, {**reply.headers, "status": reply.status}, reply.body
-
-    def invoke_endpoint_async(self: SageMakerRuntimeResponse) -> TYPE_RESPONSE:
-        name = unquote(urlparse(self.uri).path.split("/")[2])
-        header_of = {
-            "OutputLocation": "X-Amzn-SageMaker-OutputLocation",
-            "FailureLocation": "X-Amzn-SageMaker-FailureLocation",
-        }
-        try:
-            _check_region(context, self.region)
-            asked = from_headers("sagemaker-runtime", "InvokeEndpointAsync", self.headers)
-            reply = call(
-                "sagemaker-runtime",
-                "InvokeEndpointAsync",
-                lambda params: endpoints.invoke_endpoint_async(name, params),
-                {**asked, "EndpointName": name, **({"Body": self.body} if self.body else {})},
-            )
-        except ApiError as error:
-            return _json_error(400, "ValidationError", error.message)
-        headers = {header: reply[member] for member, header in header_of.items() if member in reply}
-        return 202, {**headers, "status": 202}, json.dumps({"InferenceId": reply["InferenceId"]})
-
-    SageMakerRuntimeResponse.invoke_endpoint = invoke_endpoint
-    SageMakerRuntimeResponse.invoke_endpoint_async = invoke_endpoint_async
-    SageMakerRuntimeResponse.use_raw_body = True  # a body need not be text
 
 
 def know_resources(classes: Mapping[str, type[Resource]]) -> None:
@@ -311,63 +208,3 @@ def fetch_templates_by_path() -> None:
 
     cloudformation_responses.get_stack_from_s3_url = fetch
     cloudformation_models.get_stack_from_s3_url = fetch
-
-
-def complete_buckets() -> None:
-    """Keep what moto drops of a bucket's properties, and refuse to delete one that is not empty."""
-    create = FakeBucket.create_from_cloudformation_json.__func__
-    delete = FakeBucket.delete_from_cloudformation_json.__func__
-
-    def create_bucket(
-        cls: type[FakeBucket], resource_name: str, cloudformation_json: Any, *where: str, **rest: str
-    ) -> FakeBucket:
-        bucket: FakeBucket = create(cls, resource_name, cloudformation_json, *where, **rest)
-        properties = cloudformation_json.get("Properties", {})
-        if "VersioningConfiguration" in properties:
-            bucket.versioning_status = properties["VersioningConfiguration"]["Status"]
-        if block := properties.get("PublicAccessBlockConfiguration"):
-            bucket.public_access_block = PublicAccessBlock(
-                block_public_acls=_truth(block.get("BlockPublicAcls")),
-                ignore_public_acls=_truth(block.get("IgnorePublicAcls")),
-                block_public_policy=_truth(block.get("BlockPublicPolicy")),
-                restrict_public_buckets=_truth(block.get("RestrictPublicBuckets")),
-            )
-        return bucket
-
-    def delete_bucket(
-        cls: type[FakeBucket], resource_name: str, cloudformation_json: Any, account_id: str, region_name: str
-    ) -> None:
-        bucket = s3_backends[account_id]["aws"].buckets.get(resource_name)
-        if bucket is not None and bucket.keys:
-            raise ValidationError(message=f"The bucket you tried to delete is not empty: {resource_name}")
-        delete(cls, resource_name, cloudformation_json, account_id, region_name)
-
-    FakeBucket.create_from_cloudformation_json = classmethod(create_bucket)
-    FakeBucket.delete_from_cloudformation_json = classmethod(delete_bucket)
-
-
-def complete_repositories() -> None:
-    """Delete a repository with its images where the template says so (EmptyOnDelete)."""
-    create = Repository.create_from_cloudformation_json.__func__
-
-    def create_repository(
-        cls: type[Repository], resource_name: str, cloudformation_json: Any, *where: str, **rest: str
-    ) -> Repository:
-        repository: Repository = create(cls, resource_name, cloudformation_json, *where, **rest)
-        repository.empty_on_delete = _truth(cloudformation_json["Properties"].get("EmptyOnDelete")) == "true"
-        return repository
-
-    def delete(self: Repository, account_id: str, region_name: str) -> None:
-        ecr_backends[account_id][region_name].delete_repository(self.name, force=self.empty_on_delete)
-
-    Repository.create_from_cloudformation_json = classmethod(create_repository)
-    Repository.delete = delete
-
-
-def _truth(value: object) -> str:
-    return str(value or False).lower()
-
-
-def enforce_no_policies() -> None:
-    """Keep bucket policies without applying them: no IAM is enforced here, and everything is plain HTTP."""
-    FakeBucket.get_permission = lambda _self, _action, _resource: PermissionResult.NEUTRAL
