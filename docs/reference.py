@@ -11,6 +11,7 @@ import click
 
 from semif.cli import COMMANDS, main
 from semif.environment.schema import environment_schema, plain_schema
+from semif.models.checkpoint.checkpoint_preset import CheckpointPreset
 from semif.models.presets import Preset
 from semif.policy.policy import Policy
 from semif.sagemaker.llama_server_flags import BARE_FLAGS, VALUE_FLAGS
@@ -87,6 +88,17 @@ def _presets() -> Iterator[str]:
     del schema["properties"]["name"]
     yield "## Model presets\n\n`models/PRESET.toml`; `semif model pin` writes them ([pins.md](pins.md)).\n"
     yield from _nested(schema)
+    schema = plain_schema(CheckpointPreset)
+    del schema["properties"]["name"]
+    yield (
+        "## Presets of checkpoints\n\n`models/checkpoints/PRESET.toml`, for kind `decider`; `semif model "
+        "pin-checkpoint` writes them ([decider.md](decider.md)).\n"
+    )
+    yield from _nested(schema)
+    yield _keys(
+        "Each of `[[checkpoint.files]]` and `[[base.files]]`",
+        schema["properties"]["base"]["properties"]["files"]["items"],
+    )
 
 
 def _manifest() -> Iterator[str]:

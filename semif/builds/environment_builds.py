@@ -22,8 +22,8 @@ from semif.images.base_images import base_image
 from semif.images.regional_images import regional_image
 from semif.lock.check import check_lock
 from semif.lock.lock_file import FORMS, BuiltImage, Lock, PublishedImage, read_lock, write_lock
+from semif.models.any_preset import load_any_preset
 from semif.models.packaging.build import find_model
-from semif.models.presets import load_preset
 from semif.target.target import Target
 
 OnChange = Callable[[Sequence[StartedBuild]], None]
@@ -172,10 +172,10 @@ def _build_model(target: Target, stack: Stack, on_change: OnChange) -> tuple[Ima
 
 
 def _published_images(target: Target) -> ImageParts:
-    accelerators = [placed.accelerator for placed in target.environment.placements]
+    containers = [placed.base_container for placed in target.environment.placements]
     return {
         key: {"uri": str(regional_image(one, target.aws.region)), "base": str(base_image(one))}
-        for key, one in zip(("image", "fallback_image"), accelerators, strict=False)
+        for key, one in zip(("image", "fallback_image"), containers, strict=False)
     }
 
 
@@ -184,7 +184,7 @@ def _hub_model(table: ModelTable) -> dict[str, object]:
 
 
 def _model_source(target: Target) -> SourceZip:
-    return pack_sources(target.root, model_sources(load_preset(str(target.environment.model.preset))))
+    return pack_sources(target.root, model_sources(load_any_preset(str(target.environment.model.preset))))
 
 
 def _start_model(target: Target, stack: Stack, source: SourceZip) -> StartedBuild:
@@ -197,7 +197,7 @@ def _published_model(target: Target, stack: Stack) -> StartedBuild | None:
     """A build that has ended, where the model is there: a real one would find it too, after a minute."""
     table = target.environment.model
     models = S3Uri(stack.output("BucketName"), MODELS_PREFIX)
-    published = find_model(target.aws.s3, load_preset(str(table.preset)), models, table.format)
+    published = find_model(target.aws.s3, load_any_preset(str(table.preset)), models, table.format)
     if published is None:
         return None
     exported = {

@@ -13,6 +13,7 @@ from semif.builds.environment_builds import MODELS_PREFIX
 from semif.builds.scan_gate import OnNote, check_scan
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError, SemifError
+from semif.images.base_images import Container
 from semif.images.image_copy import EcrRepository, copy_image
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import regional_image
@@ -21,8 +22,8 @@ from semif.lock.lock_file import BuiltImage, Lock, LockedImage, PublishedImage, 
 from semif.lock.locked_model import ArchivedModel, HubModel, LockedModel, UnpackedModel
 from semif.models.packaging.build import model_place
 from semif.models.packaging.carry import Carrier
+from semif.models.presets import Preset
 from semif.progress import Progress, silent
-from semif.sagemaker.instances import Accelerator
 from semif.target.published_image import published_image_problems
 from semif.target.target import Target
 
@@ -126,7 +127,7 @@ def _accelerators(environment: Environment) -> str:
 
 def _readout(environment: Environment) -> str | None:
     preset = environment.preset
-    if not environment.serving_kind.runs_adapter or preset is None:
+    if not environment.serving_kind.runs_adapter or not isinstance(preset, Preset):
         return None
     return environment.adapter.readout or preset.prompt.readout
 
@@ -134,7 +135,7 @@ def _readout(environment: Environment) -> str | None:
 def _promoted(lock: Lock, target: Target, stack: Stack | None) -> Lock:
     """The lock of `target` after the copy."""
     images = {
-        key: _promoted_image(image, placed.accelerator, target, stack)
+        key: _promoted_image(image, placed.base_container, target, stack)
         for (key, image), placed in zip(lock.images.items(), target.environment.placements, strict=False)
     }
     model: LockedModel = lock.model
@@ -155,7 +156,7 @@ def _promoted(lock: Lock, target: Target, stack: Stack | None) -> Lock:
 
 
 def _promoted_image(
-    image: LockedImage, accelerator: Accelerator, target: Target, stack: Stack | None
+    image: LockedImage, container: Container, target: Target, stack: Stack | None
 ) -> LockedImage:
     match image:
         case BuiltImage() as built:
@@ -163,7 +164,7 @@ def _promoted_image(
             uri = ImageRef(stack.output("RepositoryUri"), built.uri.digest)
             return built.model_copy(update={"uri": uri})
         case PublishedImage(base=base):
-            return PublishedImage(uri=regional_image(accelerator, target.aws.region), base=base)
+            return PublishedImage(uri=regional_image(container, target.aws.region), base=base)
         case _:
             return image
 

@@ -18,7 +18,8 @@ import semif
 import semif_adapter
 from semif.aws.clients import aws_errors
 from semif.errors import SemifError
-from semif.models.presets import Preset
+from semif.models.checkpoint.checkpoint_preset import FOLDER
+from semif.models.presets import AnyPreset, Preset
 from semif.project.root import TOOLKIT_FILES, toolkit_root
 
 if TYPE_CHECKING:
@@ -68,8 +69,10 @@ class SourceZip:
         return f"sources/{self.sha256}.zip"
 
 
-def model_sources(preset: Preset) -> tuple[str, ...]:
+def model_sources(preset: AnyPreset) -> tuple[str, ...]:
     """The globs for the build of `preset`'s model."""
+    if not isinstance(preset, Preset):
+        return (*MODEL_SOURCES, f"{FOLDER}/{preset.name}.toml")
     calibration = preset.calibration
     return (*MODEL_SOURCES, f"models/{calibration.file}") if calibration else MODEL_SOURCES
 
@@ -81,7 +84,7 @@ def pack_sources(root: Path, globs: Sequence[str]) -> SourceZip:
     toolkit, and the zip is that of a checkout. Stored because deflate's bytes differ between zlib
     builds, and some hundred kilobytes hardly matter. Raises SemifError naming every glob that finds nothing.
     """
-    find = _in_checkout if (root / "buildspec.yml").is_file() else _in_installed
+    find = _in_checkout if (root / "adapter_image" / "semif_adapter").is_dir() else _in_installed
     found = {pattern: find(root, pattern) for pattern in globs}
     if missing := [pattern for pattern, files in found.items() if not files]:
         raise SemifError(
@@ -114,7 +117,7 @@ def _in_installed(root: Path, pattern: str) -> dict[str, Path]:
             return {
                 prefix + name: path for name, path in inside.items() if not name.startswith(TOOLKIT_FILES)
             }
-    return _in_checkout(toolkit_root(), pattern)
+    return _in_checkout(toolkit_root(), pattern) or _in_checkout(root, pattern)
 
 
 def source_revision(root: Path) -> str:

@@ -21,8 +21,7 @@ def write_reliability_plot(fits: Sequence[PromptFit], path: Path) -> None:
 
     Raises SemifError for another ending than FORMATS, OSError where it cannot be written.
     """
-    if path.suffix not in FORMATS:
-        raise SemifError(f"{path} must end in {' or '.join(FORMATS)}")
+    check_format(path)
     with mpl.rc_context(STYLE | {"svg.hashsalt": "reliability"}):
         figure = Figure((WIDTH_INCHES, _HEIGHT_INCHES * len(fits)), layout="constrained", facecolor="white")
         parts = figure.subfigures(len(fits), 1, squeeze=False)
@@ -30,7 +29,18 @@ def write_reliability_plot(fits: Sequence[PromptFit], path: Path) -> None:
             part.suptitle(_title(fit), fontsize=10)
             temperature = f"temperature {fit.calibration.temperature:g}"
             draw_reliability(part, {"as the model says": fit.before, temperature: fit.after})
-        figure.savefig(path, dpi=110, metadata={"Date" if path.suffix == ".svg" else "Software": None})
+        save(figure, path)
+
+
+def check_format(path: Path) -> None:
+    """Raises SemifError for another ending than FORMATS."""
+    if path.suffix not in FORMATS:
+        raise SemifError(f"{path} must end in {' or '.join(FORMATS)}")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """The same bytes for the same picture: neither a day nor a version in it."""
+    figure.savefig(path, dpi=110, metadata={"Date" if path.suffix == ".svg" else "Software": None})
 
 
 def _title(fit: PromptFit) -> str:

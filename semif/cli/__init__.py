@@ -44,7 +44,7 @@ COMMANDS = {
     "build": Entry("preparing", "Build image and model, write the lock."),
     "env": Entry("preparing", "Check and show environment files."),
     "model": Entry("preparing", "Pin models, and pack them into archives that SageMaker hosts."),
-    "image": Entry("preparing", "Pin the published llama.cpp containers that our image extends."),
+    "image": Entry("preparing", "Pin the published containers that run, or that our image extends."),
     "iam": Entry("preparing", "Print least-privilege policies as JSON."),
 }
 """In the order of `semif --help`."""

@@ -15,6 +15,7 @@ from semif.client.errors import (
     UnavailableError,
     UnknownReplyError,
 )
+from semif.client.other_servers import read_detail, read_other
 from semif.errors import printable
 from semif_adapter.contract.wire import DecisionResponse, DecisionsResponse, ErrorBody, Result, SharedTiming
 from semif_adapter.forms.openai_decisions.types import OpenAIDecisionResponse, OpenAIErrorBody
@@ -36,7 +37,8 @@ _ERROR: TypeAdapter[_ErrorReply] = TypeAdapter(_ErrorReply)
 class WireAnswer:
     """The results in request order, the shared timing of a `decisions` request, and the reply's bytes.
 
-    There are no results where the request had the form of System One or of OpenAI: `raw` holds its answers.
+    There are no results where the request had the form of System One or of OpenAI: `raw` holds its answers,
+    which may be another server's of System One.
     """
 
     results: tuple[Result, ...]
@@ -49,6 +51,8 @@ def read_answer(raw: bytes) -> WireAnswer:
     try:
         reply = _REPLY.validate_json(raw)
     except ValidationError as error:
+        if read_other(raw) is not None:
+            return WireAnswer((), None, raw)
         first = error.errors(include_url=False, include_input=False)[0]
         where = printable(".".join(map(str, first["loc"])))[:_SHOWN_CHARACTERS] or "body"
         raise UnknownReplyError(
@@ -138,6 +142,9 @@ def _read_error(raw: bytes) -> tuple[str, str | None, str | None, float | None]:
             return fault.message, fault.error_type, None, None
         case InvalidRequestBody(detail=(first, *_)):
             return first.msg, first.type, ".".join(map(str, first.loc)), None
+        case _ if (detail := read_detail(raw)) is not None:
+            said, code, path = detail
+            return printable(said)[:_SHOWN_CHARACTERS], code, path, None
         case _:
             text = printable(raw.decode(errors="replace"))[:_SHOWN_CHARACTERS] or "no text"
             return ("a web page" if text.startswith("<") else text), None, None, None

@@ -33,6 +33,9 @@ class Retry:
     total_seconds: float = 60.0
     """No attempt begins later than this after the first began. One that runs is cut off by a call's `timeout`
     alone."""
+    timeouts: bool = False
+    """Whether a request is repeated that got no answer in time. Right where a server lets requests wait and
+    refuses none, as Strands Decider's does: what took too long was the queue. Ours refuses in time."""
 
     def __post_init__(self) -> None:
         checked_count("max_attempts", self.max_attempts)
@@ -155,7 +158,8 @@ class Attempts:
     def _wait(self, error: DecisionError) -> float | None:
         retry = self._retry
         failures = self._number - self._refusals
-        if not error.retryable or failures >= retry.max_attempts:
+        late = retry.timeouts and isinstance(error, AnswerTimeoutError)
+        if not (error.retryable or late) or failures >= retry.max_attempts:
             return None
         longest = min(retry.cap_seconds, retry.base_seconds * 2 ** min(failures - 1, 32))
         seconds = (error.retry_after_seconds or 0.0) + self._clock.share() * longest
@@ -219,3 +223,8 @@ def until_answered(
             attempts.succeeded()
             return answer
         clock.sleep(seconds)
+
+
+QUEUEING = Retry(max_attempts=3, base_seconds=8.0, cap_seconds=30.0, total_seconds=240.0, timeouts=True)
+"""For servers that let requests wait until SageMaker gives up on them, after 60 seconds. What was given up on
+is computed all the same, so that the next comes late, and there are few."""

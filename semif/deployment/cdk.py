@@ -80,7 +80,10 @@ def run_cdk(
 def _executable(root: Path) -> Path:
     path = root / "node_modules" / ".bin" / "cdk"
     if not path.exists():
-        raise CdkError(f"the CDK CLI is not installed ({path} is missing); run `npm ci` in {root}")
+        raise CdkError(
+            f"the CDK CLI is not installed ({path} is missing); run `make setup` in a clone of Semif, "
+            "`npm ci` in a project of `semif init`"
+        )
     return path
 
 

@@ -16,6 +16,7 @@ from semif.environment.tables.registry import RegistryTable
 from semif.errors import SemifError
 from semif.lock.lock_file import BuiltImage, Lock, UnbuiltImage
 from semif.lock.locked_model import ArchivedModel, HubModel
+from semif.models.presets import Preset
 from semif.target.target import Target
 from semif_adapter.archive.prompt_version import prompt_version
 from semif_adapter.contract.wire import Layout
@@ -186,7 +187,7 @@ def _metadata(lock: Lock, environment: Environment) -> Iterator[tuple[str, str]]
 def _prompt_versions(environment: Environment) -> list[str]:
     """One for each layout that answers may have; none of a container that is not ours."""
     preset = environment.preset
-    if preset is None or not environment.serving_kind.runs_adapter:
+    if not isinstance(preset, Preset) or not environment.serving_kind.runs_adapter:
         return []
     prompt, asked = preset.prompt, environment.adapter
     if prompt.head is not None:

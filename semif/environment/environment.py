@@ -20,9 +20,10 @@ from semif.environment.modes.async_ import concurrent_invocations
 from semif.environment.modes.mode import InferenceMode
 from semif.environment.problems import problems_together
 from semif.errors import SemifError, shown
-from semif.images.base_images import check_knows_head
+from semif.images.base_images import Container, check_knows_head
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import build_base
+from semif.models.presets import Preset
 from semif.project.root import project_root
 from semif.project.toml_file import read_toml
 from semif.sagemaker.llama_server_variables import ALL_GPU_LAYERS
@@ -91,6 +92,11 @@ class Environment(EnvironmentFile):
         return MODES[self.endpoint.mode]
 
     @property
+    def base_container(self) -> Container:
+        """The entry of adapter_image/dlc.toml that it runs, or that its image extends."""
+        return self.serving_kind.base_container(self.accelerator)
+
+    @property
     def placements(self) -> "tuple[Environment, ...]":
         """This environment once for each accelerator of its instance types, the preferred one first.
 
@@ -127,7 +133,7 @@ class Environment(EnvironmentFile):
         """
         region = self.region if self.serving_kind.runs_adapter else None
         mirror = self.builds.base_repository if self.builds is not None else None
-        return build_base(self.accelerator, region, mirror=mirror)
+        return build_base(self.base_container, region, mirror=mirror)
 
     @property
     def derived(self) -> Mapping[str, Any]:
@@ -162,7 +168,7 @@ class Environment(EnvironmentFile):
     def answers_with_letters(self) -> bool:
         """Whether the adapter reads the letters of options. Raises SemifError for an unknown preset."""
         preset = self.preset
-        if not self.serving_kind.runs_adapter or preset is None:
+        if not self.serving_kind.runs_adapter or not isinstance(preset, Preset):
             return False
         return (self.adapter.readout or preset.prompt.readout) == "letters"
 
@@ -174,7 +180,7 @@ class Environment(EnvironmentFile):
     def check_head(self) -> None:
         """Raise SemifError where a container to extend is too old for the model's decision head."""
         preset = self.preset
-        if self.serving_kind.runs_adapter and preset is not None and preset.prompt.head is not None:
+        if self.serving_kind.runs_adapter and isinstance(preset, Preset) and preset.prompt.head is not None:
             for placed in self.placements:
                 check_knows_head(placed.accelerator, preset.prompt.head)
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
 from semif.environment.tables.account import BudgetTable, ExistingTable
 from semif.environment.tables.builds import BuildsTable
+from semif.environment.tables.decider import DeciderTable
 from semif.environment.tables.endpoint import (
     AlarmsTable,
     AsyncTable,
@@ -33,7 +34,8 @@ from semif.environment.tables.values import (
     TagKey,
     TagValue,
 )
-from semif.models.presets import Preset, load_preset
+from semif.models.any_preset import load_any_preset
+from semif.models.presets import AnyPreset
 from semif.sagemaker.instances import Accelerator, accelerator_of
 from semif.sagemaker.llama_server_variables import VariableValue
 from semif.sagemaker.placement import longest_start_seconds
@@ -49,7 +51,8 @@ class EnvironmentFile(FileTable):
     name: EnvironmentName
     """The file's name without its ending."""
     kind: KindName
-    """decision: our adapter answers with probabilities; text: the published container with completions."""
+    """decision: our adapter answers with probabilities; text: the published container with completions;
+    decider: the published container for Strands Decider with probabilities."""
     account: AccountId | None = None
     """The only account to deploy to; unset: the credentials decide."""
     region: Region | None = None
@@ -85,6 +88,8 @@ class EnvironmentFile(FileTable):
     """Settings of our adapter; kind decision only."""
     text: Annotated[dict[str, VariableValue], Field(default_factory=dict)]
     """Flags of llama-server as variables of the published container, SM_LLAMA_CPP_...; kind text only."""
+    decider: DeciderTable = DeciderTable()
+    """How Strands Decider's server runs; kind decider only."""
 
     @property
     def accelerator(self) -> Accelerator:
@@ -139,18 +144,18 @@ class EnvironmentFile(FileTable):
         return 2 * self.start_seconds if seconds is None else seconds
 
     @property
-    def preset(self) -> Preset | None:
+    def preset(self) -> AnyPreset | None:
         """What is built and served; None where the container downloads its model itself.
 
         Raises SemifError for an unknown preset.
         """
-        return load_preset(self.model.preset) if self.model.preset is not None else None
+        return load_any_preset(self.model.preset) if self.model.preset is not None else None
 
     @property
     def model_bytes(self) -> int | None:
-        """Size of the model's file, None where it is not known. Raises SemifError for an unknown preset."""
+        """Size of the model's files, None where it is not known. Raises SemifError for an unknown preset."""
         preset = self.preset
-        return preset.model.bytes if preset is not None else None
+        return preset.bytes if preset is not None else None
 
     @property
     def endpoint_name(self) -> str:

@@ -79,7 +79,7 @@ def _model(environment: Environment) -> dict[str, Any]:
             "manifest_sha256": None,
         }
     return {
-        **preset.model.model_dump(mode="json", exclude_defaults=True),
+        **preset.pins(),
         "preset": preset.name,
         "manifest_sha256": preset.manifest().sha256,
     }

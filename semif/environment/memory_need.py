@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from semif.models.presets import Preset
+from semif.models.presets import AnyPreset, Preset
 from semif.sagemaker.instances import InstanceType, instance_type
 from semif_adapter.contract.settings import Settings
 from semif_adapter.machine.memory import MAX_STATE_BYTES
@@ -53,7 +53,7 @@ class MemoryNeed:
         return own if self.on_gpu else own + self.weights + (self.context or 0)
 
 
-def decision_need(preset: Preset, settings: Settings) -> MemoryNeed:
+def decision_need(preset: AnyPreset, settings: Settings) -> MemoryNeed:
     """What our adapter takes with these settings."""
     return _need(
         preset,
@@ -63,7 +63,7 @@ def decision_need(preset: Preset, settings: Settings) -> MemoryNeed:
     )
 
 
-def text_need(preset: Preset, variables: Mapping[str, str], *, on_gpu: bool) -> MemoryNeed:
+def text_need(preset: AnyPreset, variables: Mapping[str, str], *, on_gpu: bool) -> MemoryNeed:
     """What llama-server takes with these variables; its context is for all slots together."""
     layers = _number(variables, "SM_LLAMA_CPP_N_GPU_LAYERS", 999)
     return _need(
@@ -74,10 +74,28 @@ def text_need(preset: Preset, variables: Mapping[str, str], *, on_gpu: bool) -> 
     )
 
 
-def _need(preset: Preset, *, tokens: int, saved_prompts: int, gpu_layers: int) -> MemoryNeed:
+def decider_need(preset: AnyPreset) -> MemoryNeed:
+    """What the server of Strands Decider takes, all of it on the GPU but as much again as it loads through.
+
+    Its weights stay as they are in the files, 16 bits each. What PyTorch takes beside them was measured by
+    nobody here; twice our own overhead stands for it.
+    """
+    return MemoryNeed(
+        weights=preset.bytes,
+        context=0,
+        context_tokens=0,
+        saved_prompts=0,
+        overhead=2 * OVERHEAD_BYTES,
+        on_gpu=True,
+        all_layers=True,
+    )
+
+
+def _need(preset: AnyPreset, *, tokens: int, saved_prompts: int, gpu_layers: int) -> MemoryNeed:
+    assert isinstance(preset, Preset), "the kind's own presets are of GGUFs"
     per_token = preset.context_bytes_per_token
     return MemoryNeed(
-        weights=preset.model.bytes,
+        weights=preset.bytes,
         context=per_token * tokens if per_token else None,
         context_tokens=tokens,
         saved_prompts=saved_prompts,

@@ -14,8 +14,8 @@ from semif.environment.tables.builds import builds_problems
 from semif.environment.tables.endpoint import EndpointTable
 from semif.environment.tables.raw import RawTables, default_of, instance_types_in, table_in, typed_in
 from semif.errors import shown
+from semif.models.any_preset import any_preset_names
 from semif.models.gguf_file import files_of_split
-from semif.models.presets import preset_names
 from semif.sagemaker.instances import accelerator_of
 from semif.sagemaker.llama_server_variables import text_problems
 from semif_adapter.contract.settings import SECRET
@@ -48,8 +48,14 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     """What is wrong across keys, read from the raw tables: also where a key alone is wrong already."""
     kind, mode = _named(KINDS, tables.get("kind")), _named(MODES, _mode_name(tables))
     preset = typed_in(table_in(tables, "model"), "preset", str)
-    if preset and preset not in (known := preset_names()):
-        yield f"model.preset: there is no preset {shown(preset)}, known are {', '.join(known)}"
+    if preset and preset not in (known := any_preset_names() if kind is None else kind.preset_names()):
+        of_kind = (
+            "" if kind is None or preset not in any_preset_names() else f" that kind '{kind.name}' serves"
+        )
+        yield (
+            f"model.preset: there is no preset {shown(preset)}{of_kind}, known are "
+            f"{', '.join(known) or 'none'}{'' if kind is None else kind.no_preset}"
+        )
     yield from _model_problems(tables, kind)
     if kind is not None:
         yield from _tables_of_other_kinds(tables, kind)

@@ -1,8 +1,8 @@
-"""`adapter_image/dlc.toml`: the published llama.cpp containers that the adapter's image extends."""
+"""`adapter_image/dlc.toml`: the published containers of llama.cpp, which our image extends, and another."""
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -42,17 +42,26 @@ class BaseImage(BaseModel):
 
 
 class BaseImages(BaseModel):
-    """One container for each accelerator."""
+    """One llama.cpp container for each accelerator, and the one for Strands Decider."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     cpu: BaseImage
     cuda: BaseImage
+    decider: BaseImage
     graviton: BaseImage
 
 
-PIN_NAMES: dict[str, Accelerator] = {"cpu": "cpu", "cuda": "cuda", "arm64": "graviton"}
+Container = Accelerator | Literal["decider"]
+"""A table of dlc.toml."""
+PIN_NAMES: dict[str, Container] = {"cpu": "cpu", "cuda": "cuda", "arm64": "graviton", "decider": "decider"}
 """How `semif image pin` calls the containers."""
+CUDA_MAJORS: dict[Container, tuple[int, ...]] = {
+    "cuda": (CUDA_MAJOR,),
+    "decider": (CUDA_MAJOR - 1, CUDA_MAJOR),
+}
+"""What the driver of the known host images runs: that for CUDA 13 runs PyTorch for CUDA 12 too, on g4dn, g5
+and g6 (strands-labs/strands-decider, deployment.md at 523ae576, read on 2026-11-30)."""
 
 
 def base_images_file() -> Path:
@@ -60,19 +69,19 @@ def base_images_file() -> Path:
     return project_root() / "adapter_image" / "dlc.toml"
 
 
-def base_image(accelerator: Accelerator, path: Path | None = None) -> ImageRef:
-    """The container to extend for `accelerator`, from the project's dlc.toml or the one at `path`.
+def base_image(container: Container, path: Path | None = None) -> ImageRef:
+    """The published container, from the project's dlc.toml or the one at `path`.
 
     Raises ProblemsError for a file with problems and SemifError where no digest is pinned for
-    `accelerator`, or a CUDA that no known host image has a driver for.
+    `container`, or a CUDA that no known host image has a driver for.
     """
-    path, image = _pinned(accelerator, path)
+    path, image = _pinned(container, path)
     if image.digest is None:
-        raise SemifError(f"{path} pins no digest for {accelerator}; run `{_pin_command(accelerator)}`")
-    if accelerator == "cuda" and image.cuda_major != CUDA_MAJOR:
+        raise SemifError(f"{path} pins no digest for {container}; run `{pin_command(container)}`")
+    if container in CUDA_MAJORS and image.cuda_major not in CUDA_MAJORS[container]:
         raise SemifError(
-            f"{path}: cuda.cuda_major = {image.cuda_major}, the known host images have drivers for CUDA "
-            f"{CUDA_MAJOR}; pin a base for that, or add the host images of another to "
+            f"{path}: {container}.cuda_major = {image.cuda_major}, the known host images have drivers for "
+            f"CUDA {CUDA_MAJOR}; pin a base for that, or add the host images of another to "
             "semif/sagemaker/placement.py"
         )
     return ImageRef(image.repository, image.digest)
@@ -89,15 +98,16 @@ def check_knows_head(accelerator: Accelerator, head: str, path: Path | None = No
     has = f"has llama.cpp {image.llama_cpp_build}" if image.llama_cpp_build else "names no llama_cpp_build"
     raise SemifError(
         f"{path}: the container for {accelerator} {has}, a model with the decision head {head!r} needs "
-        f"{FIRST_RELEASE} or newer; run `{_pin_command(accelerator)} --heads`, or write "
+        f"{FIRST_RELEASE} or newer; run `{pin_command(accelerator)} --heads`, or write "
         "llama_cpp_build where the image has a newer one and does not say so"
     )
 
 
-def _pinned(accelerator: Accelerator, path: Path | None) -> tuple[Path, BaseImage]:
+def _pinned(container: Container, path: Path | None) -> tuple[Path, BaseImage]:
     path = path or base_images_file()
-    return path, getattr(read_toml(path, BaseImages), accelerator)
+    return path, getattr(read_toml(path, BaseImages), container)
 
 
-def _pin_command(accelerator: Accelerator) -> str:
-    return f"semif image pin {next(name for name, pinned in PIN_NAMES.items() if pinned == accelerator)}"
+def pin_command(container: Container) -> str:
+    """The command that pins it."""
+    return f"semif image pin {next(name for name, pinned in PIN_NAMES.items() if pinned == container)}"

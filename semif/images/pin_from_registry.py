@@ -10,17 +10,21 @@ from pydantic import TypeAdapter, ValidationError
 
 from semif.aws.clients import Aws, aws_errors
 from semif.errors import SemifError, shown
-from semif.images.base_images import BaseImage, BaseImages, Tag
+from semif.images.base_images import CUDA_MAJORS, BaseImage, BaseImages, Container, Tag
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import regional_repository
 from semif.images.registry import FoundImage, Registry
 from semif.project.toml_edit import with_keys
 from semif.project.toml_file import read_toml
 from semif.project.whole_files import write_whole
-from semif.sagemaker.instances import Accelerator
 from semif_adapter.archive.decision_head import FIRST_RELEASE, knows_heads
 
-PLATFORMS: dict[Accelerator, str] = {"cpu": "linux/amd64", "cuda": "linux/amd64", "graviton": "linux/arm64"}
+PLATFORMS: dict[Container, str] = {
+    "cpu": "linux/amd64",
+    "cuda": "linux/amd64",
+    "decider": "linux/amd64",
+    "graviton": "linux/arm64",
+}
 
 _BUILD = re.compile(r"\bb[0-9]{4,6}\b")
 _RELEASE = re.compile(r"\bv[0-9]+\.[0-9]+\.[0-9]+\b")
@@ -36,7 +40,7 @@ _CUDA = re.compile(r"(1[1-9]|[2-9][0-9])\.[0-9]+(?:\.[0-9]+)?")
 class ImagePin:
     """An entry of dlc.toml, and what its tag means in a registry now."""
 
-    accelerator: Accelerator
+    container: Container
     pinned: BaseImage
     tag: str
     repository: str
@@ -53,6 +57,8 @@ class ImagePin:
     @property
     def llama_cpp_build(self) -> str | None:
         """The build (`b10964`) or the release (`v0.4.1`) that a label of the image names, else None."""
+        if self.container == "decider":  # has none, whatever its labels look like
+            return None
         labels = self.current.labels
         named = [_BUILD.search(labels[key]) for key in sorted(labels) if re.search("version|llama", key)]
         # A version alone may be the container's own, so that the label must speak of llama.cpp.
@@ -68,27 +74,27 @@ class ImagePin:
 
 def find_pin(
     path: Path,
-    accelerator: Accelerator,
+    container: Container,
     *,
     tag: str | None = None,
     heads: bool = False,
     registry_url: str | None = None,
 ) -> ImagePin:
-    """What the tag of `accelerator`'s container means in its public registry, or in a mirror of it.
+    """What the tag of `container` means in its public registry, or in a mirror of it.
 
     With `heads` the newest version of any major one whose llama.cpp is known to have decision heads. Raises
     ProblemsError for a dlc.toml with problems, SemifError as `Registry.find_image` and where none has heads.
     """
-    pinned = _pinned(path, accelerator, tag)
+    pinned = _pinned(path, container, tag)
     host, _, name = pinned.repository.partition("/")
     repository = pinned.repository if registry_url is None else f"{registry_url.rstrip('/')}/{name}"
     with Registry(registry_url or f"https://{host}") as registry:
-        return _find(registry, name, accelerator, pinned, tag, heads=heads, repository=repository)
+        return _find(registry, name, container, pinned, tag, heads=heads, repository=repository)
 
 
 def find_regional_pin(
     path: Path,
-    accelerator: Accelerator,
+    container: Container,
     aws: Aws,
     *,
     tag: str | None = None,
@@ -100,19 +106,19 @@ def find_regional_pin(
     `registry_url` is for a registry that does not answer at its own name. Raises SemifError also where the
     credentials do not work or the container is not published in the region.
     """
-    pinned = _pinned(path, accelerator, tag)
+    pinned = _pinned(path, container, tag)
     repository = regional_repository(pinned.repository, aws.region)
     host, _, name = repository.partition("/")
     with aws_errors():
         (granted,) = aws.ecr.get_authorization_token()["authorizationData"]
     with Registry(registry_url or f"https://{host}", basic=granted["authorizationToken"]) as registry:
-        return _find(registry, name, accelerator, pinned, tag, heads=heads, repository=repository)
+        return _find(registry, name, container, pinned, tag, heads=heads, repository=repository)
 
 
 def _find(
     registry: Registry,
     name: str,
-    accelerator: Accelerator,
+    container: Container,
     pinned: BaseImage,
     wanted: str | None,
     *,
@@ -127,8 +133,8 @@ def _find(
     tags = [wanted] if wanted else list(versions[:_MOST_VERSIONS]) or [tag]
     newest: ImagePin | None = None
     for candidate in tags:
-        image = registry.find_image(name, candidate, PLATFORMS[accelerator])
-        pin = ImagePin(accelerator, pinned, candidate, repository, image, versions)
+        image = registry.find_image(name, candidate, PLATFORMS[container])
+        pin = ImagePin(container, pinned, candidate, repository, image, versions)
         if not heads or knows_heads(pin.llama_cpp_build):
             return pin
         newest = newest or pin
@@ -171,17 +177,17 @@ def write_pin(path: Path, pin: ImagePin, today: date) -> None:
         "resolved_on": today,
         "llama_cpp_build": pin.llama_cpp_build or (None if pin.moved else pin.pinned.llama_cpp_build),
     }
-    if pin.accelerator == "cuda" and pin.cuda_major is not None:
+    if pin.container in CUDA_MAJORS and pin.cuda_major is not None:
         values["cuda_major"] = pin.cuda_major
-    write_whole(path, with_keys(path.read_text(encoding="utf-8"), pin.accelerator, values).encode())
+    write_whole(path, with_keys(path.read_text(encoding="utf-8"), pin.container, values).encode())
 
 
-def _pinned(path: Path, accelerator: Accelerator, tag: str | None) -> BaseImage:
+def _pinned(path: Path, container: Container, tag: str | None) -> BaseImage:
     """The entry as it is now; refuses a `tag` that it could not hold."""
-    image: BaseImage = getattr(read_toml(path, BaseImages), accelerator)
+    image: BaseImage = getattr(read_toml(path, BaseImages), container)
     if "/" not in image.repository:
         raise SemifError(
-            f"{path}: {accelerator}.repository = {image.repository!r} names no registry; add its host"
+            f"{path}: {container}.repository = {image.repository!r} names no registry; add its host"
         )
     try:
         TypeAdapter(Tag | None).validate_python(tag)

@@ -6,9 +6,8 @@ from functools import cache
 from importlib.resources import files
 
 from semif.errors import SemifError, shown
-from semif.images.base_images import base_image
+from semif.images.base_images import Container, base_image
 from semif.images.image_ref import ImageRef
-from semif.sagemaker.instances import Accelerator
 
 _WITHOUT_PUBLIC_REGISTRY = ("cn-", "eusc-", "us-gov-", "us-iso", "eu-iso")
 """What the regions of partitions other than `aws` begin with. ECR Public gives its tokens in us-east-1, to
@@ -21,7 +20,7 @@ _PRIVATE_ECR = re.compile(
 )
 
 
-def build_base(accelerator: Accelerator, region: str | None, *, mirror: str | None = None) -> ImageRef:
+def build_base(container: Container, region: str | None, *, mirror: str | None = None) -> ImageRef:
     """The container that an image build in `region` extends; None: in a region of the partition `aws`.
 
     It is public, but where no build can log in to the public registry: there it is the same digest in the
@@ -29,10 +28,10 @@ def build_base(accelerator: Accelerator, region: str | None, *, mirror: str | No
     Raises SemifError as `regional_image`.
     """
     if mirror is not None:
-        return ImageRef(mirror, base_image(accelerator).digest)
+        return ImageRef(mirror, base_image(container).digest)
     if region is None or reaches_public_registry(region):
-        return base_image(accelerator)
-    return regional_image(accelerator, region)
+        return base_image(container)
+    return regional_image(container, region)
 
 
 def reaches_public_registry(region: str) -> bool:
@@ -40,8 +39,8 @@ def reaches_public_registry(region: str) -> bool:
     return not region.startswith(_WITHOUT_PUBLIC_REGISTRY)
 
 
-def regional_image(accelerator: Accelerator, region: str) -> ImageRef:
-    """The container that adapter_image/dlc.toml pins for `accelerator`, in the registry of `region`.
+def regional_image(container: Container, region: str) -> ImageRef:
+    """The container that adapter_image/dlc.toml pins, in the registry of `region`.
 
     The digest is dlc.toml's. It was found in the public registry and is taken to name the same image here: a
     digest is the hash of the manifest's bytes, so either the same image answers to it or none does, and then
@@ -49,7 +48,7 @@ def regional_image(accelerator: Accelerator, region: str) -> ImageRef:
 
     Raises SemifError as `base_image` and `regional_repository`.
     """
-    base = base_image(accelerator)
+    base = base_image(container)
     return ImageRef(regional_repository(base.repository, region), base.digest)
 
 

@@ -36,7 +36,7 @@ def _base_mismatches(lock: Lock, environment: Environment) -> Iterator[str]:
         if not isinstance(image, UnbuiltImage) and image.base.digest != base.digest:
             yield (
                 f"{key}.base is {str(image.base)!r}, adapter_image/dlc.toml pins {str(base)!r} for "
-                f"{placed.accelerator}; run `semif build {environment.name}`"
+                f"{placed.base_container}; run `semif build {environment.name}`"
             )
 
 
@@ -69,11 +69,11 @@ def _image_mismatches(image: LockedImage, lock: Lock, environment: Environment) 
         if image.uri.registry != registry:
             yield f"uri is in {image.uri.registry!r}, allowed is {registry!r}"
     if isinstance(image, PublishedImage) and not environment.serving_kind.runs_adapter:
-        published = regional_image(environment.accelerator, lock.region)
+        published = regional_image(environment.base_container, lock.region)
         if image.uri != published:
             yield (
                 f"uri is {str(image.uri)!r}, adapter_image/dlc.toml pins {str(published)!r} for "
-                f"{environment.accelerator} in {lock.region}"
+                f"{environment.base_container} in {lock.region}"
             )
 
 

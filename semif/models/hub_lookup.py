@@ -6,6 +6,7 @@ in Git LFS, its size and SHA-256; `huggingface_hub.HfApi.model_info(files_metada
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import quote
@@ -43,6 +44,17 @@ class HubFile:
     """As the model card names it; None where it names none."""
 
 
+@dataclass(frozen=True)
+class HubListing:
+    """What a repository holds at one commit."""
+
+    repository: str
+    commit: str
+    files: Mapping[str, tuple[int | None, str | None]]
+    """Path to size in bytes and SHA-256; the hub knows the latter of files in Git LFS alone."""
+    license: str | None
+
+
 class _Lfs(BaseModel):
     sha256: Sha256
     size: Annotated[int, Field(gt=0)]
@@ -50,6 +62,7 @@ class _Lfs(BaseModel):
 
 class _File(BaseModel):
     rfilename: str
+    size: Annotated[int, Field(ge=0)] | None = None
     lfs: _Lfs | None = None
 
 
@@ -73,12 +86,38 @@ def authorization() -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+def list_files(repository: str, revision: str) -> HubListing:
+    """Everything in `repository` at the commit that `revision` means now. Raises as `find_file`."""
+    found = _look_up(repository, revision)
+    files = {
+        file.rfilename: (file.lfs.size, file.lfs.sha256) if file.lfs else (file.size, None)
+        for file in found.siblings
+    }
+    return HubListing(repository, found.sha, files, _license(found))
+
+
+def small_file(listing: HubListing, name: str, limit: int) -> bytes:
+    """The bytes of `name` in `listing`, at most `limit` of them. Raises SemifError."""
+    url = f"{hub_url()}/{listing.repository}/resolve/{listing.commit}/{quote(name)}"
+    with open_pool(url) as pool:
+        reply = get(pool, url, authorization(), limit=limit, redirect=True)
+    if reply.status != 200:
+        raise SemifError(f"{url} gives HTTP {reply.status}; correct the pin, or try again later")
+    return reply.body
+
+
 def find_file(repository: str, revision: str, name: str) -> HubFile:
     """What `name` is in `repository` at the commit that `revision` (branch, tag or commit) means now.
 
     Raises SemifError where the hub knows none of them, where the file is not in Git LFS (its SHA-256 is then
     published nowhere), and for a file of a split model.
     """
+    repository_info = _look_up(repository, revision)
+    lfs = _lfs_of(repository_info, repository, name)
+    return HubFile(repository, repository_info.sha, name, lfs.size, lfs.sha256, _license(repository_info))
+
+
+def _look_up(repository: str, revision: str) -> _Repository:
     url = f"{hub_url()}/api/models/{repository}/revision/{quote(revision, safe='')}?blobs=true"
     with open_pool(url) as pool:
         reply = get(pool, url, authorization(), limit=MAX_REPLY_BYTES)
@@ -91,8 +130,7 @@ def find_file(repository: str, revision: str, name: str) -> HubFile:
         ) from None
     if _COMMIT.fullmatch(revision) and repository_info.sha != revision:
         raise SemifError(f"{url} answers for commit {repository_info.sha}; name another revision")
-    lfs = _lfs_of(repository_info, repository, name)
-    return HubFile(repository, repository_info.sha, name, lfs.size, lfs.sha256, _license(repository_info))
+    return repository_info
 
 
 def _check(reply: LookupReply, repository: str, revision: str) -> None:

@@ -57,7 +57,7 @@ def pin_model(
     set, where file or revision are not there, for a file that no preset can hold, for a model that is not
     served or not asked by `readout`, and where the preset's calibration is not the file's.
     """
-    repository, revision = _parsed(model)
+    repository, revision = parsed_model(model)
     name = name or _name_of(file)
     previous = _previous(name, f"hf://{repository}", file, force=force)
     quantization = quantization or (previous.quantization if previous else _quantization_of(file))
@@ -79,7 +79,8 @@ def pin_model(
     return ModelPinned(path, load_preset(name), previous)
 
 
-def _parsed(model: str) -> tuple[str, str]:
+def parsed_model(model: str) -> tuple[str, str]:
+    """Repository and revision of `hf:OWNER/REPOSITORY[@REVISION]`. Raises SemifError."""
     match = _MODEL.fullmatch(model)
     if match is None or ".." in model:
         raise SemifError(f"{shown(model)} is no model of the hub; write hf:OWNER/REPOSITORY or …@REVISION")

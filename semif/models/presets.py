@@ -1,5 +1,6 @@
 """Model presets: the TOML files in `models/`, one model each, pinned."""
 
+from abc import ABC, abstractmethod
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -8,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from semif.errors import SemifError, shown
 from semif.models.model_pin import ModelPin
+from semif.models.pinned_file import FilesManifest
 from semif.project.root import presets_root
 from semif.project.toml_file import read_toml
 from semif_adapter.archive.calibration import load_calibration
@@ -46,8 +48,8 @@ class Published(BaseModel):
     """The day on which it was published there, or read."""
 
 
-class Preset(BaseModel):
-    """One model as the project knows it: which bytes, under which licence, and how it is asked."""
+class AnyPreset(BaseModel, ABC):
+    """One model as the project knows it, of whatever files."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -57,6 +59,24 @@ class Preset(BaseModel):
     """What it is and what for, in one line."""
     license: Line
     """The name of the model's licence, or where it stands."""
+
+    @property
+    @abstractmethod
+    def bytes(self) -> int:
+        """Size of the weights, and of what is published with them."""
+
+    @abstractmethod
+    def manifest(self) -> FilesManifest:
+        """What is published of the model: known before any download. Raises SemifError."""
+
+    @abstractmethod
+    def pins(self) -> dict[str, object]:
+        """Where its files are from, for people and scripts."""
+
+
+class Preset(AnyPreset):
+    """One GGUF: which bytes, under which licence, and how it is asked."""
+
     quantization: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_]+$", max_length=20)]
     """The GGUF's file type, such as Q4_K_M."""
     model: ModelPin
@@ -66,6 +86,15 @@ class Preset(BaseModel):
     """Keys and values of one token, in 16-bit floats: layers with full attention x KV heads x (key length +
     value length) x 2. Says whether a context fits an instance; None: that is not checked."""
     published: tuple[Published, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Size of the GGUF."""
+        return self.model.bytes
+
+    def pins(self) -> dict[str, object]:
+        """The GGUF's pin."""
+        return self.model.model_dump(mode="json", exclude_defaults=True)
 
     def manifest(self) -> ModelManifest:
         """The archive's manifest, from the preset and its calibration: known before any download.

@@ -1,10 +1,10 @@
-"""Whether the published container is where an environment of kind text takes it from."""
+"""Whether the published container is where an environment that runs it unchanged takes it from."""
 
 from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
 from semif.environment.environment import Environment
-from semif.images.base_images import PIN_NAMES
+from semif.images.base_images import pin_command
 from semif.images.regional_images import regional_image
 
 _NOT_THERE = {"RepositoryNotFoundException", "ImageNotFoundException"}
@@ -25,7 +25,7 @@ def published_image_problems(aws: Aws, environment: Environment) -> tuple[str, .
 
 
 def _problem(aws: Aws, environment: Environment) -> str | None:
-    image = regional_image(environment.accelerator, aws.region)
+    image = regional_image(environment.base_container, aws.region)
     wanted = f"{image} is not there"
     try:
         reply = aws.ecr.batch_get_image(
@@ -41,8 +41,7 @@ def _problem(aws: Aws, environment: Environment) -> str | None:
         missing = [code]
     if not missing:
         return None
-    base = next(name for name, pinned in PIN_NAMES.items() if pinned == environment.accelerator)
     return (
         f"{wanted} ({missing[0]}): the digest in adapter_image/dlc.toml is of another registry; pin "
-        f"what this one has with `semif image pin {base} --region {aws.region}`"
+        f"what this one has with `{pin_command(environment.base_container)} --region {aws.region}`"
     )

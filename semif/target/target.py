@@ -6,7 +6,7 @@ from pathlib import Path
 
 from semif.aws.clients import Aws
 from semif.client.client import DecisionClient
-from semif.client.retry import Attempt
+from semif.client.retry import QUEUEING, Attempt, Retry
 from semif.environment.environment import Environment, load_environment
 from semif.errors import SemifError
 from semif.lock.check import check_lock
@@ -41,9 +41,11 @@ class Target:
 
     def decision_client(self, on_attempt: Callable[[Attempt], object] = lambda _: None) -> DecisionClient:
         """Asks the endpoint. Its connections are those of `aws`, there is nothing to close."""
-        runtime = self.aws.sagemaker_runtime
         return DecisionClient(
-            self.environment.endpoint_name, sagemaker_runtime=runtime, on_attempt=on_attempt
+            self.environment.endpoint_name,
+            sagemaker_runtime=self.aws.sagemaker_runtime,
+            retry=QUEUEING if self.environment.serving_kind.queues else Retry(),
+            on_attempt=on_attempt,
         )
 
     def cdk_context(self, stage: str) -> list[str]:

@@ -35,7 +35,7 @@ _OF_THE_PROVED = ("endpoint_name", "expires_after_hours")
 
 
 def words(tables: Tables) -> Tables:
-    """An endpoint of kind `text`."""
+    """An endpoint of a published container, which runs as it is."""
     return _bare(tables, mode="realtime")
 
 

@@ -17,7 +17,10 @@ SHOWN_URL = "http://127.0.0.1:8080"
 """Where the pages say that `make serve` listens."""
 TASKS = 4
 """About so many of the labelled tasks are asked."""
-HERE = {"env", "iam", "model list", "model show", "model build", "evaluate report", "evaluate compare"}
+HERE = {
+    *("env", "iam", "model list", "model show", "model build"),
+    *("evaluate report", "evaluate compare", "evaluate baseline"),
+}
 """Commands that need nothing, or what the page's commands before made."""
 AT_A_URL = {"decide", "size", "evaluate run", "evaluate wordings"}
 """Commands that need an adapter, where they name one; an AWS account otherwise."""
@@ -31,8 +34,9 @@ ELSEWHERE = {
     **dict.fromkeys(("evaluate captured", "evaluate answered"), "AWS; test_captured.py"),
     "calibrate": "takes 50 answers at least; test_calibrate_fit.py asks and fits as many",
     "image": "a registry",
-    "model pin": "Hugging Face",
+    **dict.fromkeys(("model pin", "model pin-checkpoint"), "Hugging Face"),
     "model register": "AWS; test_model_registry.py registers with moto",
+    "init": "test_installed.py begins a project from the wheel",
     "model adopt": "another project's archive; test_adopt.py makes one",
 }
 """Why the others do not run here; test_documentation.py parses them."""

@@ -53,9 +53,9 @@ def _model(environment: Environment) -> ArchivedModel | UnpackedModel | HubModel
 
 
 def _image(environment: Environment, key: str, account: str, region: str) -> BuiltImage | PublishedImage:
-    base = base_image(environment.accelerator)
-    if environment.kind == "text":
-        return PublishedImage(uri=regional_image(environment.accelerator, region), base=base)
+    base = base_image(environment.base_container)
+    if not environment.serving_kind.runs_adapter:
+        return PublishedImage(uri=regional_image(environment.base_container, region), base=base)
     repository = f"{registry_of(account, region)}/semif-{environment.name}-example"
     return BuiltImage(
         uri=ImageRef(repository, f"sha256:{_hash(key)}"), source_sha256=_hash("source"), base=base

@@ -13,6 +13,8 @@ from semif_adapter.contract.settings import Settings
 
 _PUBLISHED = re.compile(r"[^/]+/(?:deep-learning-containers/)?llama-cpp(?:-arm64)?[@:].+")
 """The published llama.cpp container, of AWS's registry in any region."""
+_DECIDER = re.compile(r"[^/]+/(?:deep-learning-containers/)?strands-decider[@:].+")
+"""The published container for Strands Decider, likewise."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,14 @@ class Program:
 
 
 def program_of(container: dict[str, Any], model_folder: Path, port: int) -> Program:
-    """What runs for `container`: the stand-in for the published container, or this checkout's adapter.
+    """What runs for `container`: the stand-in for a published container, or this checkout's adapter.
 
     Raises HostingError where llama.cpp is not installed.
     """
-    if _PUBLISHED.fullmatch(container.get("Image", "")):
-        stand_in = ["-m", "local_aws.sagemaker.hosts.llama_cpp_container", "--port", str(port)]
-        return Program((sys.executable, *stand_in, "--model-folder", str(model_folder)), {})
+    for image, module in ((_PUBLISHED, "llama_cpp_container"), (_DECIDER, "decider_container")):
+        if image.fullmatch(container.get("Image", "")):
+            stand_in = ["-m", f"local_aws.sagemaker.hosts.{module}", "--port", str(port)]
+            return Program((sys.executable, *stand_in, "--model-folder", str(model_folder)), {})
     # Where the container's fixed places lie on this machine; all else is the Model's Environment.
     places = {"model_dir": model_folder, "library_dir": _library_folder(), "host": HOST, "port": port}
     adapter = (sys.executable, "-m", "semif_adapter", "serve")

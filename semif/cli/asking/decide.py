@@ -1,5 +1,6 @@
 """`semif decide`: ask an endpoint or an adapter."""
 
+import json
 import sys
 from contextlib import ExitStack
 from functools import partial
@@ -23,6 +24,7 @@ from semif.client.request import request_body
 from semif.client.retry import Attempt
 from semif.environment.asking import require_kind, require_mode
 from semif.environment.environment import load_environment
+from semif.errors import SemifError
 from semif.policy import load_policy
 from semif.project.whole_files import read_bounded, read_whole
 from semif.target.target import open_target
@@ -75,6 +77,8 @@ def command(
     {"decision": {...}}, or {"decisions": [...]} for several questions about one state. A request of
     the System One API or of OpenAI's Decisions API is answered too, its reply shown as JSON.
 
+    An environment of kind decider takes System One requests alone.
+
     A request that meets overload, throttling or a broken connection is sent again, up to four times within
     a minute; standard error tells of it.
 
@@ -101,6 +105,7 @@ def command(
     first = Addressee(url, is_url=True) if url is not None else Addressee(arguments[0], is_url=False)
     _refuse_others(first)
     body = request_body(_read(arguments[-1]), name=arguments[-1])
+    _refuse_form(first, body, name=arguments[-1])
     opened = partial(_open_client, on_this_machine=on_this_machine, profile=profile)
     console = Console(highlight=False)
     if policy_file is not None:
@@ -108,7 +113,7 @@ def command(
         request = one_decision(body, name=arguments[-1])
         further = further_addressees(policy, endpoints)
         for place in further.values():
-            _refuse_others(place)
+            _refuse_others(place, forms=("decision",))
         with opened(first, api_key=api_key()) as client, ExitStack() as others:
             clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
             outcome = decide_under(policy, request, client, clients, accept_mismatch=accept_mismatch)
@@ -146,13 +151,21 @@ def _tell_retry(attempt: Attempt) -> None:
     )
 
 
-def _refuse_others(place: Addressee) -> None:
-    """Refuse an environment that answers in words, or not while the caller waits."""
+def _refuse_others(place: Addressee, forms: tuple[str, ...] = ("decision", "system-one")) -> None:
+    """Refuse an environment that takes none of these forms, or does not answer while the caller waits."""
     if place.is_url:
         return
     environment = load_environment(place.name)
-    require_kind(environment, "decision")
+    if not set(forms) & set(environment.serving_kind.forms):
+        require_kind(environment, "decision")
     require_mode(environment, "realtime")
+
+
+def _refuse_form(place: Addressee, body: bytes, *, name: str) -> None:
+    """Refuse what the container does not take; our adapter says itself what it does not."""
+    kind = None if place.is_url else load_environment(place.name).serving_kind
+    if kind is not None and not kind.runs_adapter and (problem := kind.request_problem(json.loads(body))):
+        raise SemifError(f"{name} {problem}")
 
 
 def _read(file: str) -> bytes:

@@ -34,7 +34,8 @@ def command(
     Sends the requests of FILE, one a line in any form that `semif decide` takes, to the endpoint of ENV,
     whose mode must be "async"; follows them, and writes what came of them in the order of FILE: for each a
     line with "line", "status" and "reply", or with "error" where it could not be asked ("invalid") or has no
-    answer ("failed"). An environment of kind "text" takes chat completions.
+    answer ("failed"). An environment of kind "text" takes chat completions, one of kind "decider" System
+    One requests.
 
     Ended at any point, by Ctrl-C or a power cut, the same command goes on where it was: what was accepted or
     answered is not asked again. What is known lies beside the output, in a file ending in .state; remove it

@@ -3,6 +3,7 @@
 import click
 
 from semif.cli.evaluate.answered import answered
+from semif.cli.evaluate.baseline import baseline
 from semif.cli.evaluate.captured import captured
 from semif.cli.evaluate.compare import compare
 from semif.cli.evaluate.report import report
@@ -26,6 +27,7 @@ def command() -> None:
 command.add_command(run)
 command.add_command(report)
 command.add_command(compare)
+command.add_command(baseline)
 command.add_command(wordings)
 command.add_command(captured)
 command.add_command(answered)

@@ -8,29 +8,46 @@ import click
 from rich.console import Console
 
 from semif.cli.output import print_json
+from semif.evaluation.report.breakdown import break_down
+from semif.evaluation.report.breakdown_tables import breakdown_tables, mistakes_table
 from semif.evaluation.report.compare import compare, pair
 from semif.evaluation.report.compare_tables import caveats, comparison_tables, verdict
 from semif.evaluation.report.report_tables import read_judged_run, report_tables
 from semif.evaluation.report.summary import Summary, summarise
 from semif.evaluation.report.table import ReportTable, markdown, print_tables
 from semif.evaluation.runs.run_file import keep_runs
+from semif.evaluation.runs.task_texts import task_texts
 from semif.project.whole_files import write_whole
 
 
-def print_report(path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool) -> Summary:
-    """Print the figures of one run. Raises SemifError where it cannot be read or holds nothing to judge."""
+def print_report(
+    path: Path, *, html: Path | None, markdown_file: Path | None, as_json: bool, texts: Path | None = None
+) -> Summary:
+    """Print the figures of one run, with what the file of tasks `texts` says of the worst mistakes.
+
+    Raises SemifError where the run cannot be read or holds nothing to judge, and as `task_texts`.
+    """
     run = read_judged_run(path)
-    summary = summarise(run.records)
-    tables = report_tables(run.header, summary)
+    summary, breakdown = summarise(run.records), break_down(run.records)
+    tables = [*report_tables(run.header, summary), *breakdown_tables(breakdown)]
+    states = {} if texts is None else task_texts(texts, run.header)
+    mistakes = mistakes_table(summary.wrong, states) if texts is not None and summary.wrong else None
     keep_runs((path,), html, markdown_file)
     if html is not None:
         from semif.evaluation.report.report_page import report_page  # noqa: PLC0415 - matplotlib, for the page alone
 
-        _write(html, report_page(run, summary))
+        _write(html, report_page(run, summary, tables, mistakes))
+    tables += [mistakes] if mistakes else []
     if markdown_file is not None:
         _write(markdown_file, _document("Evaluation", (), tables))
     if as_json:
-        print_json({"run": run.header.model_dump(mode="json", by_alias=True), "summary": asdict(summary)})
+        told = {
+            "run": run.header.model_dump(mode="json", by_alias=True),
+            "summary": asdict(summary),
+            "breakdown": asdict(breakdown),
+        }
+        wrong = {one.task: states[one.task] for one in summary.wrong if one.task in states}
+        print_json(told | ({"texts": wrong} if texts is not None else {}))
     else:
         print_tables(Console(), tables)
     return summary

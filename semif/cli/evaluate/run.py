@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from semif.cli.evaluate.table import table_options
 from semif.cli.options import api_key, target_options, url_option
 from semif.cli.output import json_option
 from semif.cli.progress import count_on_stderr
@@ -15,9 +16,10 @@ from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.forms.chat import MAX_TOKENS
 from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.runs.labelled_tasks import read_task_sets
 from semif.evaluation.runs.run_file import Asking
 from semif.evaluation.runs.suite import load_suite, of_suite, suite_names
+from semif.evaluation.runs.table_tasks import Columns
+from semif.evaluation.runs.task_sets import read_task_sets
 from semif.target.target import open_target
 
 
@@ -35,7 +37,7 @@ from semif.target.target import open_target
     "--as",
     "form",
     type=click.Choice(FORM_NAMES),
-    help="Form of the requests; default: decision, and chat for an environment of kind text.",
+    help="Form of the requests; default: decision, chat for kind text, system-one for kind decider.",
 )
 @click.option(
     "--concurrency", type=click.IntRange(1, 256), help="Callers that wait for their answers; default: 1."
@@ -58,7 +60,9 @@ from semif.target.target import open_target
     metavar="NAME|FILE.toml",
     help=f"The files are a suite's ({', '.join(suite_names())}): checked, and beside what others got.",
 )
-@click.option("--limit", type=click.IntRange(1), help="Only the first tasks, for a quick look.")
+@click.option(
+    "--limit", type=click.IntRange(1), help="Only the first tasks, for a quick look; a larger one goes on."
+)
 @click.option(
     "--max-tokens",
     type=click.IntRange(1),
@@ -66,6 +70,7 @@ from semif.target.target import open_target
     show_default=True,
     help="Longest answer in words, with --as chat.",
 )
+@table_options
 @target_options
 @json_option
 def run(
@@ -81,6 +86,7 @@ def run(
     limit: int | None,
     suite: str | None,
     max_tokens: int,
+    columns: Columns | None,
     on_this_machine: bool,
     profile: str | None,
     as_json: bool,
@@ -91,9 +97,10 @@ def run(
     run file as it comes, and prints the report in the end. Ctrl-C stops it; the same command goes on there.
     Exits with 1 where it cannot go on, and where no task got a valid answer.
 
-    A task is a line of JSON: a decision with "expected" beside it, or a row of JevBench. The server is an
-    adapter (--as decision), any server of System One (system-one), or an OpenAI-style chat endpoint that
-    answers in words (chat).
+    A task is a line of JSON: a decision with "expected" beside it, or a row of JevBench; or a row of a
+    table, of which --state, --expected, --question and --options say what is asked. The server is an adapter
+    (--as decision), any server of System One (system-one), or an OpenAI-style chat endpoint that answers in
+    words (chat).
 
     \b
     Examples:
@@ -101,6 +108,8 @@ def run(
       semif evaluate run dev tasks.jsonl -o dev.jsonl --concurrency 4 --orders 2
       semif evaluate run dev tasks.jsonl -o load.jsonl --rate 5
       semif evaluate run dev --suite jevbench easy.jsonl original.jsonl hard.jsonl -o cpu.jsonl
+      semif evaluate run dev tickets.csv -o dev.jsonl --state text --expected team \\
+        --question "Which team?" --options options.toml --slice language,channel
       semif evaluate run --url http://127.0.0.1:8081 --as chat tasks.jsonl -o chat.jsonl
     """
     need_evaluate_extra()
@@ -113,7 +122,7 @@ def run(
             "--rate sends whether answers come or not, --concurrency waits for them; give one"
         )
     files = arguments if url is not None else arguments[1:]
-    sets = read_task_sets([Path(file) for file in files])
+    sets = read_task_sets([Path(file) for file in files], columns)
     asked_suite = None if suite is None else load_suite(suite)
     if asked_suite is not None:
         sets = of_suite(asked_suite, sets)

@@ -135,7 +135,7 @@ def _print_view(view: dict[str, Any]) -> None:
         "pins",
         [
             ("base image", pins["base_image"]["pinned"] or pins["base_image"]["problem"]),
-            ("model", f"{source.strip()}, {model['file']}"),
+            ("model", f"{source.strip()}, {model['file'] if 'file' in model else _many_files(model)}"),
             *_proof_rows(model),
         ],
     )
@@ -148,6 +148,10 @@ def _print_view(view: dict[str, Any]) -> None:
         _print_fallback(view["fallback"])
     for warning in view["warnings"]:
         click.echo(f"\nwarning: {warning}")
+
+
+def _many_files(model: dict[str, Any]) -> str:
+    return f"{model['files']} files, with those of {model['base']} {model['base_revision']}"
 
 
 def _print_fallback(view: dict[str, Any]) -> None:
@@ -165,8 +169,9 @@ def _print_fallback(view: dict[str, Any]) -> None:
 def _proof_rows(model: dict[str, Any]) -> list[tuple[str, str]]:
     if model["preset"] is None:
         return [("", "downloaded by the container; size and SHA-256 are not checked")]
+    hashed = f"SHA-256 {model['sha256']}" if "sha256" in model else "the SHA-256 of each file in the manifest"
     return [
-        ("", f"{model['bytes']:,} bytes, SHA-256 {model['sha256']}"),
+        ("", f"{model['bytes']:,} bytes, {hashed}"),
         ("manifest", model["manifest_sha256"]),
     ]
 

@@ -11,10 +11,13 @@ from semif.cli.options import environment_argument, target_options
 from semif.cli.output import InOrder, json_option, print_json
 from semif.cli.progress import progress_on_stderr
 from semif.deployment.registry import APPROVED, register
+from semif.models.any_preset import any_preset_names, load_any_preset
 from semif.models.check_at_hub import differences
+from semif.models.checkpoint.pin_checkpoint import checkpoint_path
+from semif.models.checkpoint.pin_checkpoint import pin_checkpoint as pin_at_hub
 from semif.models.packaging.build import build_model
 from semif.models.pin_from_hub import pin_model
-from semif.models.presets import ModelFormat, Preset, load_preset, preset_names
+from semif.models.presets import AnyPreset, ModelFormat, Preset, load_preset, preset_names
 from semif.models.sources.adopt import adopt as adopt_archive
 from semif.target.target import open_target
 from semif_adapter.contract.wire import Readout
@@ -30,20 +33,22 @@ def command() -> None:
 def list_models(as_json: bool) -> None:
     """List the presets of models/.
 
-    Shows their sizes, quantizations and descriptions; --json prints the files whole.
+    Shows their sizes, quantizations and descriptions, checkpoints of Strands Decider last; --json prints the
+    files whole.
 
     \b
     Example:
       semif model list
     """
-    presets = [load_preset(name) for name in preset_names()]
+    presets = [load_any_preset(name) for name in any_preset_names()]
     if as_json:
         print_json({"presets": [preset.model_dump(mode="json") for preset in presets]})
         return
     width = max(len(preset.name) for preset in presets)
     for preset in presets:
-        size = f"{preset.model.bytes / 1e6:,.0f} MB"
-        click.echo(f"{preset.name:{width}}  {size:>8}  {preset.quantization:6}  {preset.description}")
+        size = f"{preset.bytes / 1e6:,.0f} MB"
+        sort = preset.quantization if isinstance(preset, Preset) else "files"
+        click.echo(f"{preset.name:{width}}  {size:>8}  {sort:6}  {preset.description}")
 
 
 @command.command("show")
@@ -59,11 +64,14 @@ def show(name: str, as_json: bool) -> None:
     Example:
       semif model show kev-0.8b
     """
-    preset = load_preset(name)
+    preset = load_any_preset(name)
     if as_json:
         print_json(preset.model_dump(mode="json"))
         return
     click.echo(preset.description)
+    if not isinstance(preset, Preset):
+        _print_pins(preset)
+        return
     _print_pin(preset)
     asked = f"head ({preset.prompt.head})" if preset.prompt.head else preset.prompt.readout
     click.echo(f"  readout  {asked}")
@@ -84,6 +92,13 @@ def _print_pin(preset: Preset) -> None:
     click.echo(f"  file     {pin.file}, {pin.bytes:,} bytes")
     click.echo(f"  SHA-256  {pin.sha256}")
     click.echo(f"  license  {preset.license}")
+
+
+def _print_pins(preset: AnyPreset) -> None:
+    """The pins of a preset of many files."""
+    for key, value in {**preset.pins(), "license": preset.license}.items():
+        shown = f"{value:,}" if isinstance(value, int) else value
+        click.echo(f"  {key.replace('_', ' '):13}  {shown}")
 
 
 @command.command("build")
@@ -107,7 +122,9 @@ def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) ->
     """Fetch PRESET, verify it and pack it into model.tar.gz.
 
     Size and SHA-256 are checked against the preset before anything is packed or uploaded, and llama.cpp is
-    tried on the file: a model that it cannot serve is refused here. In S3 the model's
+    tried on the file: a model that it cannot serve is refused here. Of a checkpoint (semif model
+    pin-checkpoint) all files are published as they are, --format prefix, and checked against its publisher's
+    MANIFEST.sha256 too. In S3 the model's
     key is its manifest's SHA-256: where it exists, nothing is downloaded and nothing is uploaded.
 
     \b
@@ -116,7 +133,7 @@ def build(preset: str, output: str, model_format: ModelFormat, as_json: bool) ->
       semif model build qwen3.5-4b --output s3://my-bucket/models
     """
     with progress_on_stderr() as progress:
-        built = build_model(load_preset(preset), output, progress, model_format=model_format)
+        built = build_model(load_any_preset(preset), output, progress, model_format=model_format)
     if built.untried_because:
         click.echo(
             f"llama.cpp was not tried on the model: {built.untried_because}; its container tries it first",
@@ -219,6 +236,34 @@ def pin(
     click.echo("Read the license, then try it here or put it into an environment:")
     click.echo(f"  semif serve {preset.name}")
     click.echo(f'  preset = "{preset.name}" in [model] of environments/ENV.toml, and semif deploy ENV')
+
+
+@command.command("pin-checkpoint")
+@click.argument("model", metavar="hf:REPO[@REVISION]")
+@click.option("--name", metavar="PRESET", help="The preset's name; default: after the repository's.")
+@click.option("--force", is_flag=True, help="Replace a checkpoint's preset of that name.")
+@json_option
+def pin_checkpoint(*, model: str, name: str | None, force: bool, as_json: bool) -> None:
+    """Pin a checkpoint of Strands Decider, and its base model.
+
+    For environments of kind "decider" (docs/decider.md). Every file that the server reads is pinned, of the
+    checkpoint and of the base model that it names at a commit. The hashes are those of the publisher's
+    MANIFEST.sha256, and must be the hub's too; weights are not downloaded. Writes
+    models/checkpoints/PRESET.toml.
+
+    \b
+    Example:
+      semif model pin-checkpoint hf:StrandsAgents/strands-decider-2B-qwen3.5-v1-2610
+    """
+    preset = pin_at_hub(model, name=name, force=force)
+    path = checkpoint_path(preset.name)
+    if as_json:
+        print_json({"path": str(path), "preset": preset.model_dump(mode="json")})
+        return
+    click.echo(f"{path}: written")
+    _print_pins(preset)
+    click.echo("Read the licence, and put it into an environment of kind decider:")
+    click.echo(f'  preset = "{preset.name}", format = "prefix" in [model] of environments/ENV.toml')
 
 
 @command.command("register")

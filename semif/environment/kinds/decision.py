@@ -7,7 +7,7 @@ from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.memory_need import MemoryNeed, decision_need
 from semif.environment.tables.raw import RawTables, default_of, number_in, table_in
-from semif.models.presets import Preset
+from semif.models.presets import AnyPreset
 from semif_adapter.contract.settings import Settings
 
 
@@ -61,6 +61,6 @@ class Decision(ServingKind):
         """The adapter's settings."""
         return settings.to_env()
 
-    def memory_need(self, preset: Preset, _file: EnvironmentFile, settings: Settings, /) -> MemoryNeed:
+    def memory_need(self, preset: AnyPreset, _file: EnvironmentFile, settings: Settings, /) -> MemoryNeed:
         """What the adapter takes."""
         return decision_need(preset, settings)

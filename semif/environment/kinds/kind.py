@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.memory_need import MemoryNeed
 from semif.environment.tables.raw import RawTables
-from semif.models.presets import Preset
+from semif.images.base_images import Container
+from semif.models.presets import AnyPreset, preset_names
+from semif.sagemaker.instances import Accelerator
 from semif_adapter.contract.settings import Settings
 
 
@@ -28,8 +30,14 @@ class ServingKind(ABC):
     """What its answers are, in messages: `it answers in words`."""
     forms: ClassVar[tuple[str, ...]]
     """Forms of request that an evaluation may take (`--as`), the usual one first."""
+    queues: ClassVar[bool] = False
+    """Whether its container lets requests wait, as many as come, in place of refusing them in time."""
+    streams_words: ClassVar[bool] = False
+    """Whether its answers may come word by word."""
     asks_examples: ClassVar[bool]
     """Whether the requests in examples/ are for it."""
+    no_preset: ClassVar[str] = ""
+    """What is said beside a preset that is not known: how one is made."""
     hub_problem: ClassVar[str | None] = None
     """What is wrong with a model that the container downloads itself; None: nothing is."""
     transform_problem: ClassVar[str | None] = None
@@ -49,6 +57,14 @@ class ServingKind(ABC):
     def request_problem(self, request: Mapping[str, Any]) -> str | None:
         """What keeps a request, parsed from JSON, from being asked by a queue; None where nothing does."""
 
+    def preset_names(self) -> tuple[str, ...]:
+        """The presets that it serves."""
+        return preset_names()
+
+    def base_container(self, accelerator: Accelerator) -> Container:
+        """The entry of adapter_image/dlc.toml that it runs, or that its image extends."""
+        return accelerator
+
     def admitted(self, _tables: RawTables, /) -> int | float | None:
         """How many requests its container takes at once, refusing the rest; None: as many as come."""
         return None
@@ -66,5 +82,5 @@ class ServingKind(ABC):
         """The container's environment; `settings` are the adapter's, as the mode has them."""
 
     @abstractmethod
-    def memory_need(self, preset: Preset, file: EnvironmentFile, settings: Settings, /) -> MemoryNeed:
+    def memory_need(self, preset: AnyPreset, file: EnvironmentFile, settings: Settings, /) -> MemoryNeed:
         """What the model and its server take, estimated; `settings` as above."""

@@ -7,7 +7,7 @@ from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.memory_need import MemoryNeed, text_need
 from semif.environment.tables.endpoint import hub_file_url
-from semif.models.presets import Preset
+from semif.models.presets import AnyPreset
 from semif.sagemaker.llama_server_variables import with_defaults
 from semif_adapter.contract.settings import Settings
 
@@ -22,6 +22,7 @@ class Text(ServingKind):
     runs_adapter = False
     answers = "it answers in words"
     forms = ("chat",)
+    streams_words = True
     asks_examples = False
     transform_problem = (
         "a line that the published container refuses ends the job, and its file's answers are lost"
@@ -56,7 +57,7 @@ class Text(ServingKind):
             source["SM_LLAMA_CPP_MODEL_URL"] = hub_file_url(model.hf_repo, model.hf_file, model.revision)
         return source | _llama_server(file)
 
-    def memory_need(self, preset: Preset, file: EnvironmentFile, _settings: Settings, /) -> MemoryNeed:
+    def memory_need(self, preset: AnyPreset, file: EnvironmentFile, _settings: Settings, /) -> MemoryNeed:
         """What llama-server takes."""
         return text_need(preset, _llama_server(file), on_gpu=file.accelerator == "cuda")
 

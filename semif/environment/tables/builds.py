@@ -80,6 +80,6 @@ def builds_problems(tables: RawTables, *, builds_image: bool | None) -> Iterator
         yield f"builds: {' and '.join(missing)} missing; {', '.join(_NETWORK)} go together"
     if "base_repository" in table and builds_image is False:
         yield (
-            "builds.base_repository does not go with kind = 'text': its published container comes from AWS's "
+            "builds.base_repository goes with kind = 'decision' only: a published container comes from AWS's "
             "registry of the region, and no image is built; remove it"
         )

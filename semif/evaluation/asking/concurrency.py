@@ -108,6 +108,7 @@ def _ask(target: AskedTarget, arrival: _Arrival, clock: _Clock) -> Record:
         expected=task.expected,
         question_sha256=wording.question_sha256,
         options_sha256=wording.options_sha256,
+        slices=dict(task.slices) or None,
         asked=clock.time_of(due),
         client_seconds=clock.now() - due,
         queue_seconds=None if arrival.after is None else sent - due,

@@ -9,9 +9,10 @@ from semif.evaluation.asking.concurrency import ask_all
 from semif.evaluation.runs.labelled_tasks import TaskSet
 from semif.evaluation.runs.machine import describe_machine
 from semif.evaluation.runs.option_orders import ordered_tasks
-from semif.evaluation.runs.run_file import Asking, RunHeader, TaskFile
+from semif.evaluation.runs.run_file import Asking, RunHeader
 from semif.evaluation.runs.run_writer import open_run
 from semif.evaluation.runs.suite import Suite
+from semif.evaluation.runs.task_sets import task_file
 
 
 def evaluate(
@@ -48,12 +49,3 @@ def evaluate(
             run.append(record)
             done += 1
             on_answer(done, total)
-
-
-def task_file(file: TaskSet) -> TaskFile:
-    """What the header of a run tells of a file of tasks."""
-    from semif.evaluation.runs.alike import looking_alike  # noqa: PLC0415 - scikit-learn takes its time to load
-
-    return TaskFile(
-        name=file.path.name, sha256=file.sha256, count=len(file.tasks), alike=looking_alike(file.tasks)
-    )

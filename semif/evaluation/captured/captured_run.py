@@ -8,7 +8,6 @@ from pathlib import Path
 from pydantic import JsonValue, ValidationError
 
 from semif.errors import ProblemsError, SemifError
-from semif.evaluation.asking.evaluation import task_file
 from semif.evaluation.asking.forms import RequestForm, no_answer
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
@@ -17,6 +16,7 @@ from semif.evaluation.runs.machine import describe_machine
 from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Asking, Pins, Record, RunHeader, TargetName
 from semif.evaluation.runs.run_writer import open_run
+from semif.evaluation.runs.task_sets import task_file
 from semif_adapter.contract.wire import WireModel
 
 

@@ -1,6 +1,6 @@
 """A run's report as a page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from semif.evaluation.report.cells import (
     ForeignText,
@@ -21,7 +21,6 @@ from semif.evaluation.report.pictures import (
 from semif.evaluation.report.report_tables import (
     TARGETS,
     planned_tasks,
-    report_tables,
     report_title,
     variants_note,
 )
@@ -31,8 +30,10 @@ from semif.evaluation.report.table import ReportTable
 from semif.evaluation.runs.run_file import EvaluationRun, Record
 
 
-def report_page(run: EvaluationRun, summary: Summary) -> str:
-    """The page; see `page`."""
+def report_page(
+    run: EvaluationRun, summary: Summary, tables: Sequence[ReportTable], mistakes: ReportTable | None
+) -> str:
+    """The page, with the report's `tables`; see `page`. `mistakes` have the tasks' texts."""
     header = run.header
     return page(
         title=report_title(header),
@@ -40,8 +41,8 @@ def report_page(run: EvaluationRun, summary: Summary) -> str:
         warnings=_warnings(run, summary),
         tiles=tuple(_tiles(summary)),
         pictures=tuple(_pictures(run.records, summary)),
-        tables=report_tables(header, summary),
-        lists=(_wrong_table(summary),) if summary.wrong else (),
+        tables=tables,
+        lists=[*([mistakes] if mistakes else []), *([_wrong_table(summary)] if summary.wrong else [])],
         command="semif evaluate report",
     )
 

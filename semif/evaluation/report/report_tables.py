@@ -27,7 +27,10 @@ _COUNTED = (
     "Options in the order as written. A task without a valid answer counts as not right. Guessing takes each "
     "option equally often."
 )
+GROUP_COLUMNS = ("valid", "right", "share", "95% interval", "guess")
+"""Of a table of groups, after the column of their names."""
 TARGETS = {
+    "baseline": "classifier trained on these labels",
     "endpoint": "SageMaker endpoint",
     "adapter": "adapter",
     "system-one": "System One server",
@@ -155,12 +158,13 @@ def _group_tables(summary: Summary) -> Iterator[ReportTable]:
         if any(group.name is not None for group in groups):
             yield ReportTable(
                 f"Accuracy by {title}",
-                (title, "valid", "right", "share", "95% interval", "guess"),
-                tuple(map(_group_row, groups)),
+                (title, *GROUP_COLUMNS),
+                tuple(map(group_cells, groups)),
             )
 
 
-def _group_row(group: Group) -> tuple[str, ...]:
+def group_cells(group: Group) -> tuple[str, ...]:
+    """The group's name, and what stands under GROUP_COLUMNS."""
     right = group.right
     figures = (
         whole_number(group.answered),

@@ -144,8 +144,8 @@ def summarise(records: Sequence[Record]) -> Summary:
         right_of_answered=_share(answered, is_right) if answered else None,
         guessing=_guessing(tasks),
         most_frequent=_most_frequent(tasks),
-        families=_groups(tasks, lambda record: record.family),
-        kinds=_groups(tasks, lambda record: record.kind),
+        families=grouped(tasks, lambda record: record.family),
+        kinds=grouped(tasks, lambda record: record.kind),
         requests=len(records),
         statuses=dict(Counter(record.status for record in records)),
         refusals=sum(record.refusals for record in records),
@@ -191,7 +191,8 @@ def confidence(record: Record) -> float | None:
     return record.probabilities[record.option_ids.index(record.choice)]
 
 
-def _groups(tasks: Sequence[Record], name_of: Callable[[Record], str | None]) -> tuple[Group, ...]:
+def grouped(tasks: Sequence[Record], name_of: Callable[[Record], str | None]) -> tuple[Group, ...]:
+    """The tasks by what `name_of` calls each, in the order in which the names come."""
     members: dict[str | None, list[Record]] = {}
     for record in tasks:
         members.setdefault(name_of(record), []).append(record)

@@ -11,15 +11,17 @@ Messages name line and place, never what stands there.
 """
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, get_args
-from unicodedata import normalize
 
 from semif.client.values.wording import Wording, wording_of
-from semif.errors import MAX_TOLD, ProblemsError, SemifError
+from semif.errors import SemifError
+from semif.evaluation.runs.asked_table import AskedTable
+from semif.evaluation.runs.lines_error import LinesError
+from semif.evaluation.runs.near_labels import near_option
 from semif.project.whole_files import read_whole, utf8
 from semif_adapter.contract.errors import InvalidRequestError, Location, Problem
 from semif_adapter.contract.question import Content, content_text
@@ -44,22 +46,17 @@ MAX_FILE_BYTES = 1 << 28
 """Of labelled tasks: a hundred thousand of them with long states."""
 
 _LABEL_KEYS = ("expected", "family", "kind", "group", "captured")
+_ADVICE = (
+    f"allowed keys: {', '.join((*Decision.model_fields, *_LABEL_KEYS))}; a table's own columns: --state",
+    '{"state": "My card…", "question": "Team?", "options": [{"id": "bank"}, {"id": "it"}], "expected": "it"}',
+)
+"""What a file of tasks looks like, for whoever has another one."""
 _SIDES = {"yes": TRUE, "no": FALSE}
 _NO_INSTRUCTIONS = {"noul": NOUL_TEXT, "choice": CHOICE_TEXT, "score": SCORE_TEXT}
 _SHOWN_KEYS = {
     "id", "state", "question", "options", "description", "labels", "split", *_LABEL_KEYS,
     "type", "instructions", "criteria",
 }  # fmt: skip
-
-
-_ALIKE: dict[str, Callable[[str], str]] = {
-    "but for its quotes": str,
-    "but for the space around it": str.strip,
-    "but for upper and lower case": str.casefold,
-    "in another form of Unicode (NFC and NFD, say)": lambda text: normalize("NFC", text),
-    "but for case, space and form of Unicode": lambda text: normalize("NFKC", text).strip().casefold(),
-}
-"""By what two names may differ that a person would take for the same, and what is left without it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +78,8 @@ class LabelledTask:
     """The question as the row has it, where that is one of System One: a description may be an object."""
     captured: object = None
     """What `semif evaluate captured` wrote beside the task, as the row has it."""
+    slices: Mapping[str, str] = field(default_factory=dict)
+    """What a report breaks its figures down by beside family and kind: a language, say. By its name."""
 
     def decision(self, options: Sequence[Option] | None = None) -> dict[str, Any]:
         """The wire's `decision`, with its options in the order of `options` if that is given."""
@@ -140,6 +139,8 @@ class TaskSet:
     path: Path
     sha256: str
     tasks: tuple[LabelledTask, ...]
+    table: AskedTable | None = None
+    """How a table was asked; None of a file of tasks."""
 
 
 def read_tasks(path: Path) -> tuple[LabelledTask, ...]:
@@ -153,40 +154,36 @@ def read_task_set(path: Path) -> TaskSet:
     Raises SemifError where the file cannot be read or holds no task, ProblemsError with all that is wrong.
     """
     content = read_whole(path, MAX_FILE_BYTES)
+    lines = enumerate(utf8(content, path).split(b"\n"), 1)
+    reading = ((number, partial(_read_line, line, number)) for number, line in lines if line.strip())
+    return TaskSet(path, hashlib.sha256(content).hexdigest(), read_each(path, reading, _ADVICE))
+
+
+def read_each(
+    path: Path, reading: Iterable[tuple[int, Callable[[], LabelledTask]]], advice: Sequence[str]
+) -> tuple[LabelledTask, ...]:
+    """The task that each line makes, by its number; a call raises InvalidRequestError for what is wrong.
+
+    Raises LinesError, which ends with `advice`, with all that is wrong, SemifError where there is no line.
+    """
     tasks: list[LabelledTask] = []
-    problems: list[str] = []
+    problems: list[tuple[int, str]] = []
     lines: dict[str, int] = {}
-    for number, line in enumerate(utf8(content, path).split(b"\n"), 1):
-        if not line.strip():
-            continue
+    for number, read in reading:
         try:
-            task = _read_line(line, number)
+            task = read()
         except InvalidRequestError as error:
-            problems += (f"line {number}: {text}" for text in _wordings(error))
+            problems += ((number, text) for text in _wordings(error))
             continue
         first = lines.setdefault(task.id, number)
         if first != number:
-            problems.append(f"line {number}: id must be unique, line {first} has the same")
+            problems.append((number, f"id must be unique, line {first} has the same"))
         tasks.append(task)
     if problems:
-        raise ProblemsError(path, problems, told=MAX_TOLD)
+        raise LinesError(path, problems, advice)
     if not tasks:
-        raise SemifError(f"{path} holds no task; each line is one, as JSON")
-    return TaskSet(path, hashlib.sha256(content).hexdigest(), tuple(tasks))
-
-
-def read_task_sets(paths: Sequence[Path]) -> tuple[TaskSet, ...]:
-    """Several files of tasks, whose ids must all differ. Raises as `read_task_set` does."""
-    sets = tuple(map(read_task_set, paths))
-    first: dict[str, Path] = {}
-    for file in sets:
-        for task in file.tasks:
-            earlier = first.setdefault(task.id, file.path)
-            if earlier is not file.path:
-                raise SemifError(
-                    f"{file.path} has ids of tasks that {earlier} has too; give each task its own"
-                )
-    return sets
+        raise SemifError(f"{path} holds no task; {advice[0]}")
+    return tuple(tasks)
 
 
 def _read_line(line: bytes, number: int) -> LabelledTask:
@@ -197,10 +194,11 @@ def _read_line(line: bytes, number: int) -> LabelledTask:
     if not isinstance(row, dict):
         raise _wrong_line(f"must be an object, got {type_name(row)}")
     row.setdefault("id", f"line-{number}")
-    return _published(row) if isinstance(row.get("question"), dict) else _plain(row)
+    return _published(row) if isinstance(row.get("question"), dict) else plain_task(row)
 
 
-def _plain(row: dict[str, Any]) -> LabelledTask:
+def plain_task(row: dict[str, Any]) -> LabelledTask:
+    """The task of a decision with its labels beside it. Raises InvalidRequestError with all that is wrong."""
     inner = {key: value for key, value in row.items() if key not in _LABEL_KEYS}
     return _task(row, row.get("kind"), parse_decision(inner), row.get("expected"))
 
@@ -290,20 +288,9 @@ def _label_problems(
     if "expected" not in row:
         yield Problem(("expected",), "is missing, it names the right option", "missing")
     elif expected not in options:
-        yield Problem(("expected",), f"must be one of the options{_near(expected, options)}", "expected")
-
-
-def _near(expected: object, options: Sequence[str]) -> str:
-    """By what `expected` differs from an option, as the end of a sentence; nothing where none is near."""
-    if not isinstance(expected, str | int | float):
-        return ""
-    text = json.dumps(expected) if not isinstance(expected, str) else expected
-    for place, option in enumerate(options):
-        for what, alike in _ALIKE.items():
-            if alike(text) == alike(option):
-                kind = "" if isinstance(expected, str) else f"{type_name(expected)}, "
-                return f"; it is {kind}options[{place}] {what}"
-    return ""
+        yield Problem(
+            ("expected",), f"must be one of the options{near_option(expected, options)}", "expected"
+        )
 
 
 def _wrong_line(message: str) -> InvalidRequestError:

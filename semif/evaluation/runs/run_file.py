@@ -13,12 +13,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
+from semif.evaluation.runs.asked_table import AskedTable
 from semif.evaluation.runs.suite import Suite
 from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
 from semif_adapter.contract.wire import ModelInfo, QuestionKind, WireModel
 
-TargetKind = Literal["endpoint", "adapter", "system-one", "chat"]
+TargetKind = Literal["endpoint", "adapter", "system-one", "chat", "baseline"]
+"""`baseline`: nobody was asked, a classifier was trained on the labels."""
 MAX_FILE_BYTES = 1 << 30
 """Of a run: it holds every reply whole."""
 Status = Literal["answered", "unparsable", "refused", "failed"]
@@ -33,6 +35,8 @@ class TaskFile(WireModel):
     count: int
     alike: int = 0
     """How many look like variants of others that they share no group with; see `looking_alike`."""
+    table: AskedTable | None = None
+    """None of a file of tasks."""
 
 
 class TargetName(WireModel):
@@ -129,6 +133,8 @@ class Record(WireModel):
     question_sha256: Sha256 | None = None
     """Of the question's text, as `wording_of` has it; None in runs of earlier versions, as is the next."""
     options_sha256: Sha256 | None = None
+    slices: dict[str, str] | None = None
+    """What else the figures are broken down by: the values of a table's columns, by their names."""
     status: Status
     choice: str | None = None
     probabilities: tuple[_Fraction, ...] | None = None

@@ -2,8 +2,8 @@
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import contextmanager
-from io import FileIO
+from contextlib import ExitStack, contextmanager
+from io import SEEK_END, FileIO
 from pathlib import Path
 
 from semif.errors import ProblemsError, SemifError, shown
@@ -15,7 +15,7 @@ from semif.evaluation.runs.run_file import (
     read_run,
     record_line,
 )
-from semif.project.whole_files import cannot_write, make_folder_of
+from semif.project.whole_files import cannot_write, make_folder_of, write_whole
 
 _BEGINNING = len('{"schema":')
 """A file without a whole line is taken for a header cut off if it begins as one."""
@@ -39,16 +39,13 @@ class RunWriter:
 def open_run(path: Path, header: RunHeader) -> Iterator[RunWriter]:
     """The run file at `path`: a new one with `header`, or the one that is there, to go on with.
 
-    A last line that was cut off is taken away. Raises SemifError where another process writes it or it is no
-    run file, ProblemsError where its run is another one than `header` says.
+    A last line that was cut off is taken away; a run of the first tasks may go on with more of them.
+    Raises SemifError where another process writes it or it is no run file, ProblemsError where its run is
+    another one than `header` says.
     """
     make_folder_of(path)
-    # Without a buffer: what a full disk did not take would fail once more when the file is closed.
-    with path.open("a+b", buffering=0) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SemifError(f"{path} is being written by another run; give another file") from None
+    with ExitStack() as files:
+        file = files.enter_context(_locked(path))
         file.seek(0)
         content = file.read()
         whole = content.rfind(b"\n") + 1
@@ -58,12 +55,30 @@ def open_run(path: Path, header: RunHeader) -> Iterator[RunWriter]:
             run = read_run(path)
             _check_same(run, header)
             earlier = run.records
+            if run.header.asking.limit != header.asking.limit:
+                _, rest = content[:whole].split(b"\n", 1)
+                longer = run.header.model_copy(update={"asking": header.asking})
+                write_whole(path, header_line(longer).encode() + rest)
+                file = files.enter_context(_locked(path))  # another file now, of the same name
+                whole = file.seek(0, SEEK_END)
         elif content[:_BEGINNING] != first.encode()[: min(_BEGINNING, len(content))]:
             raise SemifError(f"{path} is there and is no run file; give another file")
         file.truncate(whole)
         if not whole:
             _write(path, file, first)
         yield RunWriter(path, file, earlier)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[FileIO]:
+    """The file, opened to append to. Raises SemifError where another process has it."""
+    # Without a buffer: what a full disk did not take would fail once more when the file is closed.
+    with path.open("a+b", buffering=0) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SemifError(f"{path} is being written by another run; give another file") from None
+        yield file
 
 
 def _write(path: Path, file: FileIO, line: str) -> None:
@@ -82,15 +97,21 @@ def _check_same(run: EvaluationRun, header: RunHeader) -> None:
         for name, value in _identity(header).items()
         if value != earlier[name]
     ]
+    before, now = run.header.asking.limit, header.asking.limit
+    if now is not None and (before is None or now < before):
+        problems.append(f"limit was {_shown(before)} and is {now} now; give another file, or no smaller one")
     if problems:
         raise ProblemsError(run.path, problems)
 
 
 def _identity(header: RunHeader) -> dict[str, object]:
-    """What makes two runs the same one; file names, machine and start may be others."""
+    """What makes two runs the same one; file names, machine and start may be others, the limit larger."""
     pins, model = header.pins, header.pins.model
     return {
         "tasks, by SHA-256,": " ".join(file.sha256 for file in header.tasks),
+        "columns, question or options, by SHA-256,": " ".join(
+            file.table.sha256 if file.table else "none" for file in header.tasks
+        ),
         "target": f"{header.target.kind} {header.target.name}",
         "model": pins.model_name,
         "model file, by SHA-256,": model and model.sha256,
@@ -100,7 +121,7 @@ def _identity(header: RunHeader) -> dict[str, object]:
         "prompt": pins.prompt_version,
         "calibration, by SHA-256,": pins.calibration,
         "image": pins.image,
-        **dict(header.asking),
+        **header.asking.model_dump(exclude={"limit"}),
     }
 
 

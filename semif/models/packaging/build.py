@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 from semif.aws.clients import Aws
 from semif.aws.s3 import S3Uri
 from semif.errors import SemifError
+from semif.models.checkpoint.checkpoint_preset import CheckpointPreset
+from semif.models.checkpoint.fetch_checkpoint import fetch_checkpoint
 from semif.models.gguf_file import check_gguf
 from semif.models.packaging.archive import ARCHIVE_FILE, write_archive
 from semif.models.packaging.hashed_file import HashedFile
 from semif.models.packaging.prefix import FILES_FOLDER, find_published_files, publish_files
 from semif.models.packaging.publish import Published, find_published, publish
 from semif.models.packaging.rehearsal import rehearse_model
-from semif.models.presets import ModelFormat, Preset
+from semif.models.pinned_file import FilesManifest
+from semif.models.presets import AnyPreset, ModelFormat, Preset
 from semif.models.sources import fetch
 from semif.models.sources.cache import cache_root
 from semif.progress import Progress, silent
@@ -63,24 +66,30 @@ class BuiltModel:
 
 
 def build_model(
-    preset: Preset, output: str, progress: Progress = silent, *, model_format: ModelFormat = "tar.gz"
+    preset: AnyPreset, output: str, progress: Progress = silent, *, model_format: ModelFormat = "tar.gz"
 ) -> BuiltModel:
     """Build the model of `preset` into a folder, or under `s3://bucket/prefix/<manifest SHA-256>/`.
 
-    Raises SemifError; then neither the folder nor S3 holds anything new that could be taken for the model.
+    A checkpoint has the format `prefix` alone. Raises SemifError; then neither the folder nor S3 holds
+    anything new that could be taken for the model.
     """
     if not output:
         raise SemifError("'' is no place for a model; give a folder, or s3://bucket/prefix")
+    if not isinstance(preset, Preset) and model_format != "prefix":
+        raise SemifError(
+            f"{preset.name} is a checkpoint, which is published as its files; give --format prefix"
+        )
     if output.startswith("s3:"):
         return _build_to_s3(preset, S3Uri.parse(output), model_format, progress)
     folder = Path(output)
     paths, untried = _checked_files(preset, progress)
     manifest = preset.manifest()
-    if model_format == "tar.gz":
+    if model_format == "tar.gz" and isinstance(manifest, ModelManifest):
         archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
         _write_manifest(manifest, folder)
         return _archived(preset, archive, archive.path, untried)
     for member, path in zip(manifest.members, paths, strict=True):
+        (folder / member.file).parent.mkdir(parents=True, exist_ok=True)
         with path.open("rb") as source, replacing(folder / member.file) as out:
             shutil.copyfileobj(source, out, 1 << 20)
     _write_manifest(manifest, folder)
@@ -88,7 +97,7 @@ def build_model(
 
 
 def find_model(
-    client: "S3Client", preset: Preset, models: S3Uri, model_format: ModelFormat
+    client: "S3Client", preset: AnyPreset, models: S3Uri, model_format: ModelFormat
 ) -> BuiltModel | None:
     """What is published of `preset` under `models`, None where nothing is, or not all.
 
@@ -103,7 +112,9 @@ def find_model(
     return _archived(preset, published, place, reused=True) if published else None
 
 
-def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progress: Progress) -> BuiltModel:
+def _build_to_s3(
+    preset: AnyPreset, models: S3Uri, model_format: ModelFormat, progress: Progress
+) -> BuiltModel:
     client = Aws.from_profile(region=None).s3
     if published := find_model(client, preset, models, model_format):
         return published
@@ -114,7 +125,7 @@ def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progr
     cache_root().mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=cache_root(), prefix="pack-") as name:
         folder = Path(name)
-        if model_format == "tar.gz":
+        if model_format == "tar.gz" and isinstance(manifest, ModelManifest):
             archive = write_archive(manifest, paths, folder / ARCHIVE_FILE, progress)
             publish(client, archive, place, manifest.sha256, progress)
             return _archived(preset, archive, place, untried)
@@ -123,13 +134,16 @@ def _build_to_s3(preset: Preset, models: S3Uri, model_format: ModelFormat, progr
         return _unpacked(preset, place, untried)
 
 
-def model_place(models: S3Uri, manifest: ModelManifest, model_format: ModelFormat) -> S3Uri:
+def model_place(models: S3Uri, manifest: FilesManifest, model_format: ModelFormat) -> S3Uri:
     """Where the archive of `manifest` lies under `models`, or the prefix of its files."""
     return models.child(manifest.sha256, ARCHIVE_FILE if model_format == "tar.gz" else FILES_FOLDER)
 
 
-def _checked_files(preset: Preset, progress: Progress) -> tuple[tuple[Path, ...], str | None]:
-    """The files of the manifest's members, in its order; and why llama.cpp was not tried on the first."""
+def _checked_files(preset: AnyPreset, progress: Progress) -> tuple[tuple[Path, ...], str | None]:
+    """The files of the manifest's members, in its order; and why llama.cpp was not tried on a GGUF."""
+    if isinstance(preset, CheckpointPreset):
+        return fetch_checkpoint(preset, progress), None
+    assert isinstance(preset, Preset)
     gguf = fetch(preset, progress)
     check_gguf(gguf, preset.prompt)
     untried = rehearse_model(gguf)
@@ -137,7 +151,7 @@ def _checked_files(preset: Preset, progress: Progress) -> tuple[tuple[Path, ...]
     return ((gguf, calibration) if calibration else (gguf,)), untried
 
 
-def _write_manifest(manifest: ModelManifest, folder: Path) -> HashedFile:
+def _write_manifest(manifest: FilesManifest, folder: Path) -> HashedFile:
     text = manifest.canonical_bytes()
     with replacing(folder / MANIFEST_FILE) as out:
         out.write(text)
@@ -145,7 +159,7 @@ def _write_manifest(manifest: ModelManifest, folder: Path) -> HashedFile:
 
 
 def _archived(
-    preset: Preset,
+    preset: AnyPreset,
     archive: HashedFile | Published,
     place: Path | S3Uri,
     untried_because: str | None = None,
@@ -159,7 +173,7 @@ def _archived(
 
 
 def _unpacked(
-    preset: Preset, place: Path | S3Uri, untried_because: str | None = None, *, reused: bool = False
+    preset: AnyPreset, place: Path | S3Uri, untried_because: str | None = None, *, reused: bool = False
 ) -> BuiltModel:
     sha256 = preset.manifest().sha256
     return BuiltModel(preset.name, sha256, "prefix", None, None, place, reused, untried_because)

@@ -26,9 +26,10 @@ from semif.models.packaging.publish import (
     publish,
     read_back,
 )
+from semif.models.pinned_file import FilesManifest
 from semif.models.sources.cache import cache_root
 from semif.progress import Progress, silent
-from semif_adapter.archive.manifest import MANIFEST_FILE, ModelManifest
+from semif_adapter.archive.manifest import MANIFEST_FILE
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -59,7 +60,7 @@ class Carrier:
         self._carry(published, new_place, manifest_sha256)
         return True
 
-    def carry_files(self, place: S3Uri, new_place: S3Uri, manifest: ModelManifest) -> bool:
+    def carry_files(self, place: S3Uri, new_place: S3Uri, manifest: FilesManifest) -> bool:
         """The same for the files of `manifest` under two prefixes; its own file goes last."""
         if find_published_files(self.target, new_place, manifest):
             return False
@@ -121,7 +122,7 @@ class Carrier:
             publish(self.target, file, new_place, manifest_sha256, self.progress)
 
 
-def _files(manifest: ModelManifest) -> Iterator[tuple[str, str]]:
+def _files(manifest: FilesManifest) -> Iterator[tuple[str, str]]:
     yield from ((member.file, member.sha256) for member in manifest.members)
     yield MANIFEST_FILE, manifest.sha256
 

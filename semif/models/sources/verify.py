@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 
 from semif.errors import SemifError
-from semif.models.gguf_file import not_a_gguf
-from semif.models.model_pin import ModelPin
+from semif.models.gguf_file import named_gguf, not_a_gguf
+from semif.models.pinned_file import PinnedFile
 from semif.progress import Progress, silent
 
 BLOCK = 1 << 20
@@ -26,13 +26,13 @@ def file_sha256(path: Path, progress: Progress = silent, step: str = "hash") -> 
     return digest.hexdigest()
 
 
-def verify(path: Path, pin: ModelPin, progress: Progress = silent) -> None:
+def verify(path: Path, pin: PinnedFile, progress: Progress = silent) -> None:
     """Raise MismatchError, with both sizes and both hashes, unless `path` holds exactly the pinned bytes."""
     size = path.stat().st_size
     sha256 = file_sha256(path, progress, "verify")
     if (size, sha256) == (pin.bytes, pin.sha256):
         return
-    guess = not_a_gguf(path)
+    guess = not_a_gguf(path) if named_gguf(pin.file) else None
     only_size = "; only the sizes differ: correct the pin's" if sha256 == pin.sha256 else ""
     raise MismatchError(
         f"{pin.source} did not give the pinned file {pin.file}{f', but {guess}' if guess else ''}: got "

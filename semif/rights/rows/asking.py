@@ -17,7 +17,7 @@ ASKING: tuple[Right, ...] = (
         ("sagemaker:InvokeEndpointWithResponseStream",),
         lambda place: (place.endpoint,),
         ("deploy", "call"),
-        lambda environment: not environment.serving_kind.runs_adapter,
+        lambda environment: environment.serving_kind.streams_words,
     ),
     Right(
         "ask by the queue",

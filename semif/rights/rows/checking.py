@@ -8,7 +8,7 @@ from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP, log_group
 
 
 def _published_repository(place: Place) -> tuple[str, ...]:
-    bases = (base_image(placed.accelerator) for placed in place.environment.placements)
+    bases = (base_image(placed.base_container) for placed in place.environment.placements)
     names = dict.fromkeys(base.repository.rpartition("/")[2] for base in bases)
     return tuple(f"arn:{place.partition}:ecr:{place.region}:*:repository/{name}" for name in names)
 
@@ -63,7 +63,7 @@ CHECKING: tuple[Right, ...] = (
         lambda environment: environment.deployment is not None,
     ),
     Right(
-        "check that kind text finds its container",
+        "check that a published container is where it is pulled from",
         ("ecr:BatchGetImage",),
         _published_repository,
         ("deploy", "diff"),

@@ -3,11 +3,12 @@
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.verify.phases.background import JOBS, QUEUE
+from semif.verify.phases.decider import DECIDER
 from semif.verify.phases.realtime import REALTIME
 from semif.verify.phases.words import WORDS
 from semif.verify.step import Phase, Step
 
-PHASES = {"decision": (REALTIME, QUEUE, JOBS), "text": (WORDS,)}
+PHASES = {"decision": (REALTIME, QUEUE, JOBS), "text": (WORDS,), "decider": (DECIDER,)}
 """By the environment's kind."""
 
 ELSEWHERE = {

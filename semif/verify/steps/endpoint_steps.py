@@ -24,8 +24,9 @@ from semif.deployment.modes import deployed_mode
 from semif.errors import ProblemsError, SemifError
 from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.targets import endpoint_target
-from semif.evaluation.runs.labelled_tasks import read_task_sets
 from semif.evaluation.runs.run_file import Asking, read_run
+from semif.evaluation.runs.task_sets import read_task_sets
+from semif.models.presets import Preset
 from semif.target.account import check_account
 from semif.target.target import Target
 from semif.verify.step import Bench, SurpriseError
@@ -67,7 +68,7 @@ def first_answer_of(bench: Bench) -> str:
     """A small request of its kind, and for words a stream of them."""
     target = bench.target()
     first_answer(target)
-    if target.environment.serving_kind.asks_examples:
+    if not target.environment.serving_kind.streams_words:
         return "answered"
     body = chat_request("Which colour is the sky?", max_tokens=32, temperature=0.0, stream=True)
     pieces = list(stream(target.aws, target.environment.endpoint_name, body))
@@ -82,7 +83,7 @@ def ask(bench: Bench) -> str:
     preset, client = target.environment.preset, target.decision_client()
     results = [result for name in EXAMPLES for result in client.ask(_example(target, name)).results]
     models = {result.model.sha256 for result in results}
-    if preset is not None and models != {preset.model.sha256}:
+    if isinstance(preset, Preset) and models != {preset.model.sha256}:
         raise SurpriseError(
             f"the answers are of the models {', '.join(sorted(models))}, pinned is {preset.model.sha256}"
         )

@@ -12,6 +12,7 @@ from semif.environment.environment import Environment
 from semif.evaluation.captured.captured_files import captured_lines
 from semif.evaluation.captured.exchange import Exchange, LeftOutError, read_exchange
 from semif.evaluation.captured.unlabelled import rows_of
+from semif.models.presets import Preset
 from semif.target.endpoint_state import EndpointState, find_endpoint
 from semif.target.target import Target
 from semif.verify.step import Bench, SurpriseError
@@ -60,7 +61,7 @@ def no_hub(environment: Environment) -> str | None:
 def no_calibration(environment: Environment) -> str | None:
     """Why no temperature is applied."""
     preset = environment.preset
-    return None if preset is not None and preset.calibration else "its preset has no calibration"
+    return None if isinstance(preset, Preset) and preset.calibration else "its preset has no calibration"
 
 
 def pool(bench: Bench) -> str:

@@ -141,7 +141,7 @@ def test_marks_in_a_callers_words_are_words(
 
 def test_too_long_a_state_is_refused_with_its_count(kev: Engine) -> None:
     [question] = SystemOneForm.parse(body({"a": numbered(2)}, "x" * 5000), Settings()).questions
-    with pytest.raises(PromptTooLongError, match=r"has 5\d\d\d tokens, allowed are 4096"):
+    with pytest.raises(PromptTooLongError, match=r"has at least 5\d\d\d tokens, allowed are 4096"):
         kev.prepare([question], "state-first")
 
 
@@ -195,7 +195,7 @@ def test_a_container_that_is_too_old_for_the_head_is_told_before_it_is_paid_for(
     path = tmp_path / "dlc.toml"
     entry = f'repository = "r.example/l"\ntag = "t"\ndigest = "sha256:{"0" * 64}"\n'
     entry += f'llama_cpp_build = "{build}"\n' if build else ""
-    path.write_text("".join(f"[{name}]\n{entry}" for name in ("cpu", "cuda", "graviton")))
+    path.write_text("".join(f"[{name}]\n{entry}" for name in ("cpu", "cuda", "decider", "graviton")))
 
     check_knows_head("cpu", "lev", path)  # needs nothing of the library
     if has_heads:

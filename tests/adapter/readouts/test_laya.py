@@ -59,7 +59,7 @@ def test_an_answer_depends_on_nothing_but_its_question(laya: Engine) -> None:
 
 def test_too_long_a_state_is_refused_with_its_count(laya: Engine) -> None:
     form = SystemOneForm.parse(body({"a": numbered(2)}, "x" * 2040), Settings())
-    with pytest.raises(PromptTooLongError, match=r"has 20\d\d tokens, allowed are 2048"):
+    with pytest.raises(PromptTooLongError, match=r"has at least 20\d\d tokens, allowed are 2048"):
         laya.prepare(form.questions, form.layout)
 
 

@@ -141,7 +141,7 @@ def test_the_alarms_of_each_path(matrix: dict[str, Templates], name: str) -> Non
     assert ("AWS/SageMaker", "ApproximateBacklogSize" if asynchronous else "Invocations") in shown
     assert ("/aws/sagemaker/Endpoints", "CPUUtilization") in shown
     gpu = {("/aws/sagemaker/Endpoints", metric) for metric in ("GPUUtilization", "GPUMemoryUtilization")}
-    assert gpu & shown == (gpu if "cuda" in case["path"] else set())
+    assert gpu & shown == (gpu if case["path"].endswith(("cuda", "fallback")) else set())
     adapters = {metric for namespace, metric in shown if namespace == figures.NAMESPACE}
     assert bool(adapters) != case["path"].startswith("text")
 

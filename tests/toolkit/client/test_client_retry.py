@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semif import Retry
-from semif.client.errors import DecisionError, OverloadedError
-from semif.client.retry import Attempt, Attempts, Clock
+from semif.client.errors import AnswerTimeoutError, DecisionError, OverloadedError
+from semif.client.retry import QUEUEING, Attempt, Attempts, Clock, until_answered
 from semif.errors import SemifError
 from tests.support.machine.fake_clock import FakeClock
 
@@ -31,6 +31,21 @@ def test_waits_double_up_to_the_cap() -> None:
     retry = Retry(max_attempts=7, base_seconds=1, cap_seconds=10, total_seconds=100)
     assert waits_until_the_end(retry, FakeClock(share=1), [None] * 9) == [1, 2, 4, 8, 10, 10]
     assert waits_until_the_end(retry, FakeClock(share=0), [None] * 9) == [0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("retry", "waits"), [(Retry(), []), (QUEUEING, [8.0, 16.0])])
+def test_what_got_no_answer_in_time_is_asked_again_only_where_requests_wait_in_the_server(
+    retry: Retry, waits: list[float]
+) -> None:
+    clock, sent = FakeClock(share=1), []
+
+    def send(seconds: float | None) -> bytes:
+        sent.append(seconds)
+        raise AnswerTimeoutError("the container did not answer", status=0)
+
+    with pytest.raises(AnswerTimeoutError):
+        until_answered(send, retry=retry, clock=clock)
+    assert (clock.waits, len(sent)) == (waits, len(waits) + 1)
 
 
 def test_no_attempt_begins_after_the_end() -> None:

@@ -157,7 +157,7 @@ def test_the_names_that_are_known_are_those_that_are_registered(environment_of: 
     with pytest.raises(ProblemsError) as caught:
         environment_of(FILE.format(kind="poem", mode="Pigeon"))
     assert caught.value.problems == (
-        "kind = 'poem': must be 'decision', 'text' or 'oracle'",
+        "kind = 'poem': must be 'decision', 'text', 'decider' or 'oracle'",
         "endpoint.mode = 'Pigeon': must be 'realtime', 'async', 'batch' or 'pigeon'",
     )
     properties = environment_schema()["properties"]

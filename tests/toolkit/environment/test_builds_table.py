@@ -82,7 +82,7 @@ def test_a_password_is_refused_and_not_repeated(environment_of: EnvironmentOf, a
 
 def test_what_is_not_built_needs_no_mirror(environment_of: EnvironmentOf) -> None:
     text = file(f'base_repository = "{MIRROR}"', kind="text")
-    with pytest.raises(ProblemsError, match=r"builds\.base_repository does not go with kind = 'text'"):
+    with pytest.raises(ProblemsError, match=r"builds\.base_repository goes with kind = 'decision' only"):
         environment_of(text)
     hub = f'hf_repo = "a/b"\nhf_file = "c.gguf"\nrevision = "{"a" * 40}"'
     with pytest.raises(ProblemsError, match=r"\[builds\] does not go with model\.hf_repo: nothing is built"):

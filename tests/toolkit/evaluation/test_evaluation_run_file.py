@@ -140,6 +140,24 @@ def test_a_moved_file_and_another_machine_are_the_same_run(tmp_path: Path) -> No
     assert read_run(path).header == HEADER
 
 
+def test_a_look_at_the_first_tasks_goes_on_with_more(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    for place, limit in enumerate((1, 2, None)):
+        with open_run(path, HEADER.model_copy(update={"asking": Asking(limit=limit)})) as run:
+            assert len(run.earlier) == place
+            run.append(answered(f"t{place}"))
+            with pytest.raises(SemifError, match="is being written by another run"), open_run(path, HEADER):
+                pass
+        assert read_run(path).header.asking.limit == limit
+    before = path.read_bytes()
+    with (
+        pytest.raises(ProblemsError, match="limit was none and is 2 now"),
+        open_run(path, HEADER.model_copy(update={"asking": Asking(limit=2)})),
+    ):
+        pass
+    assert path.read_bytes() == before
+
+
 def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with (

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from semif.client.questions import Question
 from semif.client.values.wording import wording_of
 from semif.errors import ProblemsError, SemifError
-from semif.evaluation.runs.labelled_tasks import LabelledTask, read_task_sets, read_tasks
+from semif.evaluation.runs.labelled_tasks import LabelledTask, read_tasks
 from semif.evaluation.runs.option_orders import ordered_tasks
+from semif.evaluation.runs.task_sets import read_task_sets
 from semif.project.root import project_root
 from semif_adapter.contract.question import content_text
 from semif_adapter.contract.wire import Option
@@ -144,12 +145,19 @@ def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> Non
     )
 
 
-def test_of_many_problems_the_first_are_told_and_all_counted(tmp_path: Path) -> None:
+def test_of_many_problems_each_kind_is_told_once_and_all_are_counted(tmp_path: Path) -> None:
+    kinds = [{"id": f"t{place}", "state": "s", f"k{place}": 1} for place in range(4)]
+    foreign = [dict(reversed(row.items())) | {"text": "mauve"} for row in kinds]
     with pytest.raises(ProblemsError) as caught:
-        read_tasks(written(tmp_path / "tasks.jsonl", *[[]] * 30))
+        read_tasks(written(tmp_path / "tasks.jsonl", *[[]] * 30, *foreign, {"id": ""}))
     first, *told = str(caught.value).splitlines()
-    assert first.endswith("has 30 problems:")
-    assert (told[19], told[20:]) == ("  line 20: it must be an object, got an array", ["  and 10 more"])
+    assert first.endswith(f"has {len(caught.value.problems)} problems:")
+    assert told[0] == "  lines 1, 2, 3 and 27 more: it must be an object, got an array"
+    assert told[-3].endswith("other kinds of problems")
+    assert told[-2].startswith("  allowed keys: id, state, question, options, expected, family, kind, group")
+    assert len(told) == 9
+    (task,) = read_tasks(written(tmp_path / "advised.jsonl", json.loads(told[-1])))
+    assert task.expected == "it"
 
 
 @given(

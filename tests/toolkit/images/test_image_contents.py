@@ -23,6 +23,9 @@ digest = "{DIGEST}"
 resolved_on = 2026-09-25
 llama_cpp_build = "b10964"
 cuda_major = 13
+[decider]
+repository = "registry.example/decider"
+tag = "cuda-v1"
 [graviton]
 repository = "registry.example/llama-arm64"
 tag = "cpu-v1"

@@ -39,6 +39,9 @@ repository = "registry.example/dlc/llama"
 tag = "v1"
 digest = "{OLD}"
 cuda_major = 12
+[decider]
+repository = "registry.example/dlc/llama"
+tag = "v1"
 # none yet
 [graviton]
 repository = "registry.example/dlc/llama"
@@ -410,3 +413,18 @@ def test_full_versions_are_what_the_sagemaker_sdk_lists(name: str, device: str) 
     tags = {f"{entry['tag_prefix']}-{entry['container_version'][device]}" for entry in listed.values()}
     assert tags >= {f"server-sagemaker-{device}-v{version}" for version in ("1", "1.0", "1.0.0", "1.0.1")}
     assert all(VERSION_TAG.fullmatch(tag) for tag in tags)
+
+
+def test_the_container_for_strands_decider_is_pinned_without_a_word_of_llama_cpp(
+    registry: OciRegistry, pin: Callable[..., Result], dlc: Path
+) -> None:
+    images = both(registry, config={"Labels": {"version": "b10964"}, "Env": ["CUDA_VERSION=12.9.1"]})
+    result = pin("decider")
+    assert result.exit_code == 0, result.stderr
+    assert "llama.cpp" not in result.stdout
+    written = tomllib.loads(dlc.read_text())["decider"]
+    assert written["digest"] == images["amd64"]["digest"]
+    assert written["cuda_major"] == 12
+    assert "llama_cpp_build" not in written
+    assert base_image("decider", dlc).digest == written["digest"]
+    assert pin("decider", "--heads").exit_code == 2

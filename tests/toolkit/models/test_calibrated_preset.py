@@ -148,9 +148,7 @@ def test_the_example_is_of_the_embedded_model_and_the_labelled_tasks() -> None:
 def test_serving_links_it_beside_the_model(project: Path) -> None:
     def environment(**changed: Any) -> dict[str, str]:
         port = free_port()
-        return adapter_environment(
-            "small", root=project, host="127.0.0.1", port=port, progress=lambda *_: None, **changed
-        )
+        return adapter_environment("small", host="127.0.0.1", port=port, progress=lambda *_: None, **changed)
 
     settings = Settings.from_env(environment())
     found = find_calibration(settings, find_model(settings))

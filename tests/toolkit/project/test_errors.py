@@ -76,7 +76,7 @@ BOUNDARY = "arn:aws:iam::999922223333:policy/B"
             '["ml.c6i.large"]',
             "endpoint.instance_type = ['ml.c6i.large']: must be text in quotes",
         ),
-        ('kind = "decision"', 'kind = "poem"', "kind = 'poem': must be 'decision' or 'text'"),
+        ('kind = "decision"', 'kind = "poem"', "kind = 'poem': must be 'decision', 'text' or 'decider'"),
     ],
 )
 def test_problems_speak_of_the_file(tmp_path: Path, old: str, new: str, problem: str) -> None:

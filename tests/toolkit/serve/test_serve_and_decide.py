@@ -208,9 +208,7 @@ def test_links_of_a_hubs_cache_are_served_by_their_own_names(
     link = tmp_path / "snapshots" / name
     link.parent.mkdir()
     link.symlink_to(blob)
-    variables = adapter_environment(
-        str(link), root=tmp_path, host="127.0.0.1", port=free_port(), progress=silent
-    )
+    variables = adapter_environment(str(link), host="127.0.0.1", port=free_port(), progress=silent)
     assert variables["SEMIF_GGUF"] == str(link)
 
 

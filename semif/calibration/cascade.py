@@ -1,0 +1,152 @@
+"""A cascade: a small model answers, and where it is not sure a larger one is asked the same.
+
+From a run of each over the same tasks: what every threshold gives. A threshold is chosen on the same answers
+that are reported, which flatters it a little: look at a second set of tasks before relying on it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from semif.calibration.grouped_mean import Mean, grouped_mean
+from semif.errors import SemifError
+from semif.evaluation.report.compare import pair
+from semif.evaluation.report.measures import Share, share_of
+from semif.evaluation.report.summary import confidence, is_right
+from semif.evaluation.runs.run_file import Record, read_run
+
+STEPS = 20
+"""Points of the curve: each escalates about one part of so many more."""
+_DIGITS = 1000
+"""Thresholds are multiples of 1/1000, rounded up: a point escalates what it says, and never less."""
+
+
+@dataclass(frozen=True)
+class Both:
+    """One task as both models answered it. Times are seconds at the client."""
+
+    probability: float | None
+    """Of the small model's choice; None where it gave no valid answer, which is escalated in any case."""
+    small_right: bool
+    large_right: bool
+    small_seconds: float
+    large_seconds: float
+    group: str
+
+
+@dataclass(frozen=True)
+class CascadePoint:
+    """What happens where answers below `threshold` are escalated. Intervals are of 95 %, for whole groups."""
+
+    threshold: float
+    escalated: Share
+    right: Share
+    against_large: Mean
+    """Right answers less those of the large model alone, a share of the tasks; negative where it loses."""
+    seconds: Mean
+    """Of a decision; where it is escalated both models take their time."""
+    cost: Mean | None
+    """Of a decision, in the unit of the prices; None without them."""
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """A curve from the small model alone to all that is not certain escalated, and the large model alone."""
+
+    points: tuple[CascadePoint, ...]
+    """By ascending threshold."""
+    large_right: Share
+    large_seconds: Mean
+    large_cost: float | None
+    left_out: int
+    """Tasks that one of the runs alone asked, or that were not the same in both."""
+
+
+class NoCascadeError(SemifError):
+    """No threshold does what is wanted."""
+
+
+def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -> Cascade:
+    """The curve of two runs; `prices` are those of a small and a large decision.
+
+    Raises SemifError where a run cannot be read, they have no task in common, the small one tells no
+    probabilities, or all tasks are of one group.
+    """
+    pairs = pair(read_run(small), read_run(large))
+    tasks = [_both(*both) for both in zip(pairs.first, pairs.second, strict=True) if both[0].order == 0]
+    if all(task.probability is None for task in tasks):
+        raise SemifError(f"{small} tells no probabilities, by which it could be escalated; ask another form")
+    groups = [task.group for task in tasks]
+    return Cascade(
+        points=cascade_points(tasks, prices),
+        large_right=share_of([task.large_right for task in tasks], groups),
+        large_seconds=grouped_mean([task.large_seconds for task in tasks], groups),
+        large_cost=prices and prices[1],
+        left_out=pairs.only_in_first + pairs.only_in_second + pairs.unlike,
+    )
+
+
+def _both(small: Record, large: Record) -> Both:
+    return Both(
+        probability=confidence(small),
+        small_right=is_right(small),
+        large_right=is_right(large),
+        small_seconds=small.client_seconds,
+        large_seconds=large.client_seconds,
+        group=small.cluster,
+    )
+
+
+def cascade_points(tasks: Sequence[Both], prices: tuple[float, float] | None) -> tuple[CascadePoint, ...]:
+    """The points of the curve, which has at least one probability."""
+    known = [task.probability for task in tasks if task.probability is not None]
+    quantiles = np.quantile(known, np.arange(1, STEPS) / STEPS)
+    thresholds = {0.0, 1.0, *(math.ceil(float(one) * _DIGITS) / _DIGITS for one in quantiles)}
+    return tuple(_point(tasks, threshold, prices) for threshold in sorted(thresholds))
+
+
+def _point(tasks: Sequence[Both], threshold: float, prices: tuple[float, float] | None) -> CascadePoint:
+    groups = [task.group for task in tasks]
+    escalated = [task.probability is None or task.probability < threshold for task in tasks]
+    decided = list(zip(tasks, escalated, strict=True))
+    right = [task.large_right if up else task.small_right for task, up in decided]
+    lost = [hit - task.large_right for task, hit in zip(tasks, right, strict=True)]
+    seconds = [task.small_seconds + up * task.large_seconds for task, up in decided]
+    return CascadePoint(
+        threshold=threshold,
+        escalated=share_of(escalated, groups),
+        right=share_of(right, groups),
+        against_large=grouped_mean(lost, groups),
+        seconds=grouped_mean(seconds, groups),
+        cost=grouped_mean([prices[0] + up * prices[1] for up in escalated], groups) if prices else None,
+    )
+
+
+def losing_at_most(cascade: Cascade, share: float) -> CascadePoint:
+    """The least escalation that surely loses at most `share` of the tasks against the large model alone.
+
+    Surely: by the lower end of the difference's interval, which pairs the answers to each task. Raises
+    NoCascadeError where there is none.
+    """
+    for point in cascade.points:
+        if point.against_large.low >= -share:
+            return point
+    raise NoCascadeError(
+        f"no threshold surely loses at most {share:g} against the larger model alone: at "
+        f"{cascade.points[-1].threshold:g} it may be {-cascade.points[-1].against_large.low:.3f}; label more "
+        "tasks, or allow more"
+    )
+
+
+def escalating_at_most(cascade: Cascade, share: float) -> CascadePoint:
+    """The highest threshold that escalates at most `share`. Raises NoCascadeError where there is none."""
+    within = [point for point in cascade.points if point.escalated.value <= share]
+    if not within:
+        raise NoCascadeError(
+            f"no threshold escalates at most {share:g}: {cascade.points[0].escalated.value:.3f} of the tasks "
+            "got no valid answer from the small model"
+        )
+    return within[-1]

@@ -1,0 +1,1 @@
+"""Models of many files over two repositories: a checkpoint of Strands Decider, and its base model."""
