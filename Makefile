@@ -27,7 +27,7 @@ system-deps: ## Install what image and browser tests need from Debian's packages
 $(VENV)/.python: requirements/dev.txt pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "setup: there is no $(PYTHON) here; install Python 3.11 or newer, or name yours: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(f"Semif needs Python 3.11 or newer, this is {sys.version.split()[0]}; set PYTHON=") if sys.version_info < (3, 11) else None'
-	@echo "setup: installing the locked Python packages into $(VENV) (about a minute the first time)"
+	@echo "setup: installing the locked Python packages into $(VENV) (about two minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .

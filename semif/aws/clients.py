@@ -75,6 +75,13 @@ _UNKNOWN_KEY = {
 _DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
 
 
+class NoRegionError(SemifError):
+    """No region is set anywhere."""
+
+    def __init__(self) -> None:
+        super().__init__(NO_REGION)
+
+
 @dataclass(frozen=True)
 class Aws:
     """The AWS clients of one region: of the caller's account, or of the AWS on this machine."""
@@ -89,13 +96,13 @@ class Aws:
         """The caller's own account: in `region`, else that of AWS_REGION, AWS_DEFAULT_REGION or the profile.
 
         botocore reads AWS_DEFAULT_REGION alone, the other SDKs and the CDK read AWS_REGION. Raises SemifError
-        for an unknown profile and where no region is set at all.
+        for an unknown profile, NoRegionError where no region is set at all.
         """
         with aws_errors():
             configured = boto3.Session(profile_name=profile).region_name
         chosen = region or os.environ.get("AWS_REGION") or configured
         if not chosen:
-            raise SemifError(NO_REGION)
+            raise NoRegionError
         return cls(region=chosen, profile=profile)
 
     def process_environment(self) -> dict[str, str]:

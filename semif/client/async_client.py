@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from semif.client.bulk.each import Bulk, EachAnswer, each_async
+from semif.client.call import Call
 from semif.client.errors import DecisionError
 from semif.client.questions import (
     Choice,
@@ -24,6 +25,7 @@ from semif.client.request import (
 )
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry, Returned, checked_timeout
+from semif.client.sending.call_ids import checked_inference_id
 from semif.client.transport import CONNECTIONS, open_transport
 from semif.client.values.states import State
 
@@ -84,6 +86,7 @@ class AsyncDecisionClient:
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> DecisionResult[Choice]: ...
     @overload
     async def decide(
@@ -95,6 +98,7 @@ class AsyncDecisionClient:
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> DecisionResult[Choice]: ...
     async def decide(
         self,
@@ -105,10 +109,11 @@ class AsyncDecisionClient:
         id: str | None = None,  # noqa: A002
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> DecisionResult[Any]:
         """As `DecisionClient.decide`."""
         asked = Question[Any](question, options, id=id)
-        return await self._ask(lambda: one_decision(state, asked, order_debiasing), timeout)
+        return await self._ask(lambda: one_decision(state, asked, order_debiasing), timeout, inference_id)
 
     @overload
     async def decide_many(
@@ -118,6 +123,7 @@ class AsyncDecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice]]: ...
     @overload
     async def decide_many(
@@ -127,6 +133,7 @@ class AsyncDecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice], DecisionResult[ThirdChoice]]: ...
     @overload
     async def decide_many(
@@ -136,6 +143,7 @@ class AsyncDecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[Choice_co], ...]: ...
     async def decide_many(
         self,
@@ -144,9 +152,12 @@ class AsyncDecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[Any], ...]:
         """As `DecisionClient.decide_many`."""
-        return await self._ask(lambda: several_decisions(state, questions, order_debiasing), timeout)
+        return await self._ask(
+            lambda: several_decisions(state, questions, order_debiasing), timeout, inference_id
+        )
 
     def decide_each(
         self,
@@ -170,9 +181,11 @@ class AsyncDecisionClient:
         )
         return each_async(bulk, self._clock)
 
-    async def ask(self, body: bytes, *, timeout: float | None = None) -> WireAnswer:
+    async def ask(
+        self, body: bytes, *, timeout: float | None = None, inference_id: str | None = None
+    ) -> WireAnswer:
         """As `DecisionClient.ask`."""
-        return await self._ask(lambda: as_written(body), timeout)
+        return await self._ask(lambda: as_written(body), timeout, inference_id)
 
     async def close(self) -> None:
         """Let the connections go. What was sent is still answered, all else fails with ClosedClientError."""
@@ -186,18 +199,27 @@ class AsyncDecisionClient:
     ) -> None:
         await self.close()
 
-    async def _ask(self, prepare: Callable[[], Request[Returned]], timeout: float | None) -> Returned:
+    async def _ask(
+        self, prepare: Callable[[], Request[Returned]], timeout: float | None, inference_id: str | None
+    ) -> Returned:
+        inference_id = checked_inference_id(inference_id)
         attempts = Attempts(
-            self._retry, self._clock, self._on_attempt, self._timeout if timeout is None else timeout
+            self._retry,
+            self._clock,
+            self._on_attempt,
+            self._timeout if timeout is None else timeout,
+            inference_id=inference_id,
         )
         request = await self._transport.in_a_thread(prepare)  # megabytes of state take a while to check
-        while True:
-            seconds_left = attempts.begin()
-            try:
-                answer = request.read(await self._transport.send_async(request.body, seconds_left))
-            except DecisionError as error:
-                seconds = attempts.failed(error)
-            else:
-                attempts.succeeded()
-                return answer
-            await self._clock.pause(seconds)
+        with Call(self._transport.server, inference_id) as call:
+            while True:
+                seconds_left = attempts.begin()
+                try:
+                    raw = await self._transport.send_async(request.body, seconds_left, call.ids)
+                    answer = call.read(request, raw)
+                except DecisionError as error:
+                    seconds = attempts.failed(error)
+                else:
+                    attempts.succeeded()
+                    return answer
+                await self._clock.pause(seconds)

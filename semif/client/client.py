@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from semif.client.bulk.each import Bulk, EachAnswer, each
+from semif.client.call import Call
 from semif.client.questions import (
     Choice,
     FirstChoice,
@@ -23,6 +24,7 @@ from semif.client.request import (
 )
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, Returned, checked_timeout, until_answered
+from semif.client.sending.call_ids import checked_inference_id
 from semif.client.transport import CONNECTIONS, open_transport
 from semif.client.values.states import State
 
@@ -90,6 +92,7 @@ class DecisionClient:
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> DecisionResult[Choice]: ...
     @overload
     def decide(
@@ -101,6 +104,7 @@ class DecisionClient:
         id: str | None = None,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> DecisionResult[Choice]: ...
     def decide(
         self,
@@ -111,15 +115,17 @@ class DecisionClient:
         id: str | None = None,  # noqa: A002
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> DecisionResult[Any]:
         """Ask one question. `options` is as for `Question`, and so is the type of the answer's `choice`.
 
-        `timeout` takes the place of the client's. Raises DecisionError: RequestRefusedError at once for what
-        can never be answered, AnswerTimeoutError when the time is over, others after the attempts that
-        `retry` allows.
+        `timeout` takes the place of the client's. `inference_id` is told by the adapter's log: up to 64
+        visible ASCII characters, random where none is given. Raises DecisionError: RequestRefusedError at
+        once for what can never be answered, AnswerTimeoutError when the time is over, others after the
+        attempts that `retry` allows.
         """
         asked = Question[Any](question, options, id=id)
-        return self._ask(one_decision(state, asked, order_debiasing), timeout)
+        return self._ask(one_decision(state, asked, order_debiasing), timeout, inference_id)
 
     @overload
     def decide_many(
@@ -129,6 +135,7 @@ class DecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice]]: ...
     @overload
     def decide_many(
@@ -138,6 +145,7 @@ class DecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[FirstChoice], DecisionResult[SecondChoice], DecisionResult[ThirdChoice]]: ...
     @overload
     def decide_many(
@@ -147,6 +155,7 @@ class DecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[Choice_co], ...]: ...
     def decide_many(
         self,
@@ -155,6 +164,7 @@ class DecisionClient:
         *,
         order_debiasing: OrderDebiasing = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
     ) -> tuple[DecisionResult[Any], ...]:
         """Ask several questions about one state in one request; answers in the order of the questions.
 
@@ -162,7 +172,7 @@ class DecisionClient:
         many questions a request may have is the adapter's setting `max_decisions`, 64 unless it was changed;
         more are refused and nothing is split, so that one call stays one request. Raises as `decide`.
         """
-        return self._ask(several_decisions(state, questions, order_debiasing), timeout)
+        return self._ask(several_decisions(state, questions, order_debiasing), timeout, inference_id)
 
     def decide_each(
         self,
@@ -178,7 +188,8 @@ class DecisionClient:
         room, all of them hold back together, and what was refused is sent again, as long as the server
         answers anything within `retry.total_seconds`. `items` are read as there is room, and may be without
         an end; who stops reading cuts off what is out. `timeout` is for each sending. A question without an
-        id gets its place: `decision-1`. Raises SemifError for a concurrency that is none, ClosedClientError
+        id gets its place: `decision-1`; each has an inference id of its own, which its result or its error
+        tells. Raises SemifError for a concurrency that is none, ClosedClientError
         where the client is closed.
         """
         self._transport.check_open()
@@ -194,9 +205,11 @@ class DecisionClient:
         )
         return each(bulk, self._clock)
 
-    def ask(self, body: bytes, *, timeout: float | None = None) -> WireAnswer:
+    def ask(
+        self, body: bytes, *, timeout: float | None = None, inference_id: str | None = None
+    ) -> WireAnswer:
         """Send a request of any form as it was written. Raises as `decide`."""
-        return self._ask(as_written(body), timeout)
+        return self._ask(as_written(body), timeout, inference_id)
 
     def close(self) -> None:
         """Let the connections go. What was sent is still answered, all else fails with ClosedClientError."""
@@ -210,12 +223,14 @@ class DecisionClient:
     ) -> None:
         self.close()
 
-    def _ask(self, request: Request[Returned], timeout: float | None) -> Returned:
+    def _ask(self, request: Request[Returned], timeout: float | None, inference_id: str | None) -> Returned:
         self._transport.check_open()
-        return until_answered(
-            lambda seconds: request.read(self._transport.send(request.body, seconds)),
-            retry=self._retry,
-            on_attempt=self._on_attempt,
-            clock=self._clock,
-            timeout=self._timeout if timeout is None else timeout,
-        )
+        with Call(self._transport.server, checked_inference_id(inference_id)) as call:
+            return until_answered(
+                lambda seconds: call.read(request, self._transport.send(request.body, seconds, call.ids)),
+                retry=self._retry,
+                on_attempt=self._on_attempt,
+                clock=self._clock,
+                timeout=self._timeout if timeout is None else timeout,
+                inference_id=call.ids.inference_id,
+            )

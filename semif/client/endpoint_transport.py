@@ -25,9 +25,10 @@ from semif.client.errors import (
     UnreachableError,
 )
 from semif.client.reply import container_error
+from semif.client.sending.call_ids import CallIds
 from semif.client.sending.http_sender import HttpSender, NoReplyError, OversizeReplyError, ProxyAuthError
 from semif.client.sending.signing import InvokeEndpoint, tls_context
-from semif.client.sending.transport import MEDIA_TYPE, Transport
+from semif.client.sending.transport import MEDIA_TYPE, Server, Transport
 from semif.errors import SemifError
 from semif.web.connections import proxy_for, what_happened
 
@@ -87,10 +88,15 @@ class EndpointTransport(Transport):
         """The endpoint's name."""
         return self._endpoint
 
-    async def exchange(self, body: bytes) -> bytes:
+    @property
+    def server(self) -> Server:
+        """The endpoint, and SageMaker's host in front of it."""
+        return Server.at(self._client.meta.endpoint_url, endpoint=self._endpoint)
+
+    async def exchange(self, body: bytes, ids: CallIds) -> bytes:
         """As `Transport.exchange`."""
         try:
-            signed = await asyncio.to_thread(self._call.signed, body)
+            signed = await asyncio.to_thread(self._call.signed, body, ids)
             if isinstance(signed, bytes):
                 return signed
             reply = await self.sender.post(signed.url, signed.headers, signed.body)

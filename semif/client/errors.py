@@ -41,6 +41,8 @@ class DecisionError(SemifError):
         """How long the server asks to wait, in seconds."""
         self.attempts = 0
         """How often the request was sent before this error was raised; 0 where it was refused before."""
+        self.inference_id: str | None = None
+        """Of the call, by which the adapter's log tells of it; None where nothing was sent."""
 
     @property
     def message(self) -> str:

@@ -44,10 +44,12 @@ class WireAnswer:
     results: tuple[Result, ...]
     timing: SharedTiming | None
     raw: bytes
+    inference_id: str | None = None
+    """Of the call, by which the adapter's log tells of it."""
 
 
-def read_answer(raw: bytes) -> WireAnswer:
-    """The reply in `raw`. Raises UnknownReplyError for what is none of this version's."""
+def read_answer(raw: bytes, inference_id: str | None = None) -> WireAnswer:
+    """The reply in `raw` to a call. Raises UnknownReplyError for what is none of this version's."""
     try:
         reply = _REPLY.validate_json(raw)
     except ValidationError as error:
@@ -61,11 +63,11 @@ def read_answer(raw: bytes) -> WireAnswer:
         ) from None
     match reply:
         case DecisionResponse():
-            return WireAnswer(_checked((reply.result,)), None, raw)
+            return WireAnswer(_checked((reply.result,)), None, raw, inference_id)
         case DecisionsResponse():
-            return WireAnswer(_checked(reply.results), reply.timing, raw)
+            return WireAnswer(_checked(reply.results), reply.timing, raw, inference_id)
         case SystemOneResponse() | OpenAIDecisionResponse():
-            return WireAnswer((), None, raw)
+            return WireAnswer((), None, raw, inference_id)
 
 
 def _checked(results: tuple[Result, ...]) -> tuple[Result, ...]:

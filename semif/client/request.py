@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from semif.client.errors import RequestRefusedError, UnknownReplyError
 from semif.client.questions import Question
-from semif.client.reply import WireAnswer, read_answer
+from semif.client.reply import WireAnswer
 from semif.client.results import Choice_co, DecisionResult, best_option
 from semif.client.values.states import State, as_json_value, json_default
 from semif.errors import SemifError
@@ -39,7 +39,7 @@ class Request(Generic[Read_co]):
     """A body to send, and what makes its reply an answer."""
 
     body: bytes
-    read: Callable[[bytes], Read_co]
+    read: Callable[[WireAnswer], Read_co]
     """Raises UnknownReplyError for a reply to something else."""
 
 
@@ -53,7 +53,7 @@ def one_decision(
     """The request for one decision. Raises RequestRefusedError for what the adapter would refuse."""
     document = {"decision": _decision(state, question, default_id)}
     body = _checked("decision", document, order_debiasing)
-    return Request(body, lambda raw: _results(raw, (question,), [document["decision"]])[0])
+    return Request(body, lambda reply: _results(reply, (question,), [document["decision"]])[0])
 
 
 def several_decisions(
@@ -71,13 +71,13 @@ def several_decisions(
         _decision(state, question, f"{DECISION_ID}-{number}") for number, question in enumerate(asked, 1)
     ]
     body = _checked("decisions", {"decisions": decisions}, order_debiasing)
-    return Request(body, lambda raw: _results(raw, asked, decisions))
+    return Request(body, lambda reply: _results(reply, asked, decisions))
 
 
 def as_written(body: bytes) -> Request[WireAnswer]:
     """A request's bytes as they are. Raises RequestRefusedError for more of them than any endpoint takes."""
     _check_size(body)
-    return Request(body, read_answer)
+    return Request(body, lambda reply: reply)
 
 
 def request_body(text: bytes, *, name: str) -> bytes:
@@ -179,15 +179,15 @@ def _check_size(body: bytes) -> None:
 
 
 def _results(
-    raw: bytes, questions: Sequence[Question[Choice_co]], decisions: Sequence[dict[str, Any]]
+    reply: WireAnswer, questions: Sequence[Question[Choice_co]], decisions: Sequence[dict[str, Any]]
 ) -> tuple[DecisionResult[Choice_co], ...]:
-    results = read_answer(raw).results
+    results = reply.results
     asked = [(one["id"], tuple(option["id"] for option in one["options"])) for one in decisions]
     if asked != [(result.id, result.option_ids) for result in results]:
         raise UnknownReplyError(
             "the reply answers another request than this one; is that address an adapter's?"
         )
     return tuple(
-        DecisionResult(question.choices[best_option(result.probabilities)], result)
+        DecisionResult(question.choices[best_option(result.probabilities)], result, reply.inference_id)
         for question, result in zip(questions, results, strict=True)
     )

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from semif.client.values.options import ByOption
@@ -21,6 +21,8 @@ class DecisionResult(Generic[Choice_co]):
     """The most probable option, the first of them where several are, as what the caller gave for it."""
     raw: Result
     """The wire's own result."""
+    inference_id: str | None = field(default=None, compare=False)
+    """Of the call that it answers, by which the adapter's log tells of it; None where it was loaded."""
 
     @classmethod
     def load(cls, document: object) -> "DecisionResult[str]":

@@ -1,6 +1,7 @@
 """When to ask again: full jitter under a cap, no sooner than the server's hint, up to an end."""
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from semif.errors import SemifError
 
 Returned = TypeVar("Returned")
 """What the sending of a request returns."""
+_LOG = logging.getLogger("semif.client")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Attempt:
     """The error's, where it has one."""
     retry_in_seconds: float | None
     """How long is waited before the next attempt; None where this was the last."""
+    inference_id: str | None = None
+    """The call's, the same for all its attempts."""
 
 
 class Clock:
@@ -114,12 +118,15 @@ class Attempts:
         clock: Clock,
         on_attempt: Callable[[Attempt], object],
         timeout: float | None = None,
+        *,
+        inference_id: str | None = None,
     ) -> None:
         """`timeout` is for all attempts and the waits between them, in seconds. Raises SemifError."""
         self._retry = retry
         self._timeout = checked_timeout(timeout)
         self._clock = clock
         self._on_attempt = on_attempt
+        self._inference_id = inference_id
         self._number = self._refusals = 0
         self._first_began = self._began = clock.now()
 
@@ -153,6 +160,7 @@ class Attempts:
     def gave_up(self, error: DecisionError) -> None:
         """It is not sent again."""
         error.attempts = self._number
+        error.inference_id = self._inference_id
         self._report(error.status, error.code, None)
 
     def _wait(self, error: DecisionError) -> float | None:
@@ -169,7 +177,11 @@ class Attempts:
 
     def _report(self, status: int | None, code: str | None, retry_in_seconds: float | None) -> None:
         seconds = self._clock.now() - self._began
-        self._on_attempt(Attempt(self._number, seconds, status, code, retry_in_seconds))
+        _LOG.debug(
+            "inference_id=%s attempt=%d seconds=%.3f status=%s code=%s retry_in_seconds=%s",
+            *(self._inference_id, self._number, seconds, status, code, retry_in_seconds),
+        )
+        self._on_attempt(Attempt(self._number, seconds, status, code, retry_in_seconds, self._inference_id))
 
 
 def checked_count(name: str, count: int) -> int:
@@ -207,12 +219,13 @@ def until_answered(
     on_attempt: Callable[[Attempt], object] = lambda _: None,
     clock: Clock = SYSTEM_CLOCK,
     timeout: float | None = None,
+    inference_id: str | None = None,
 ) -> Returned:
     """What `send` returns; it is called again, as `retry` and `timeout` allow, where it fails.
 
     It takes the seconds that are left for it, None for any. Raises DecisionError.
     """
-    attempts = Attempts(retry, clock, on_attempt, timeout)
+    attempts = Attempts(retry, clock, on_attempt, timeout, inference_id=inference_id)
     while True:
         seconds_left = attempts.begin()
         try:

@@ -65,7 +65,7 @@ def _to_endpoint(
     connections: int,
 ) -> Transport:
     # boto3 takes longer to load than all else together: who asks an adapter by its address does without.
-    from semif.aws.clients import Aws, aws_errors  # noqa: PLC0415
+    from semif.aws.clients import Aws, NoRegionError, aws_errors  # noqa: PLC0415
     from semif.client.endpoint_transport import EndpointTransport, check_client, invoke_config  # noqa: PLC0415
 
     if sagemaker_runtime is not None:
@@ -75,9 +75,14 @@ def _to_endpoint(
         check_client(sagemaker_runtime)
         return EndpointTransport(sagemaker_runtime, endpoint, connections=connections)
     if session is None:
-        session = Aws.from_profile(region=region, profile=profile).session
+        try:
+            session = Aws.from_profile(region=region, profile=profile).session
+        except NoRegionError:
+            raise SemifError("no AWS region is set; give region=, or set AWS_REGION") from None
     elif profile is not None:
         raise SemifError("session has its own profile; give one of them")
+    elif region is None and session.region_name is None:
+        raise SemifError("this session has no region; give region=, or a session that has one")
     with aws_errors():
         made = session.client("sagemaker-runtime", region_name=region, config=invoke_config(connections))
     return EndpointTransport(made, endpoint, owned=True, profile=_named(session.profile_name))

@@ -4,8 +4,9 @@ import re
 
 from semif.client.errors import AccessError, RequestRefusedError, UnknownReplyError, UnreachableError
 from semif.client.reply import container_error
+from semif.client.sending.call_ids import CallIds
 from semif.client.sending.http_sender import HttpSender, NoReplyError, OversizeReplyError, ProxyAuthError
-from semif.client.sending.transport import MEDIA_TYPE, Transport
+from semif.client.sending.transport import MEDIA_TYPE, Server, Transport
 from semif.errors import SemifError, shown
 from semif.web.connections import check_url, proxy_for
 
@@ -39,10 +40,15 @@ class UrlTransport(Transport):
         """The address."""
         return self._target
 
-    async def exchange(self, body: bytes) -> bytes:
+    @property
+    def server(self) -> Server:
+        """The address in its parts."""
+        return Server.at(self._target)
+
+    async def exchange(self, body: bytes, ids: CallIds) -> bytes:
         """As `Transport.exchange`."""
         try:
-            reply = await self.sender.post(self._target, self._headers, body)
+            reply = await self.sender.post(self._target, {**self._headers, **ids.headers}, body)
         except ProxyAuthError as error:
             raise AccessError(f"{self._target} {error.words}", status=407) from None
         except OversizeReplyError as error:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from semif.client.errors import RequestRefusedError
+from semif.client.sending.call_ids import CallIds
 from semif.client.sending.http_sender import HttpSender
-from semif.client.sending.transport import Transport
+from semif.client.sending.transport import Server, Transport
 from semif.errors import SemifError
 
 _CONNECTIONS = 100
@@ -27,7 +28,12 @@ class AnsweringTransport(Transport):
         """Nobody."""
         return "the fake"
 
-    async def exchange(self, body: bytes) -> bytes:
+    @property
+    def server(self) -> Server:
+        """Nobody."""
+        return Server()
+
+    async def exchange(self, body: bytes, ids: CallIds) -> bytes:  # noqa: ARG002 - a log has nothing of it
         """What the function says."""
         return self._answer(body)
 
@@ -50,9 +56,14 @@ class RecordingTransport(Transport):
         """As the other one."""
         return self._real.asked
 
-    async def exchange(self, body: bytes) -> bytes:
+    @property
+    def server(self) -> Server:
+        """As the other one."""
+        return self._real.server
+
+    async def exchange(self, body: bytes, ids: CallIds) -> bytes:
         """As the other one; failures are not recorded."""
-        reply = await self._real.exchange(body)
+        reply = await self._real.exchange(body, ids)
         line = json.dumps({"request": json.loads(body), "reply": json.loads(reply)})
         self._add(line + "\n")
         return reply

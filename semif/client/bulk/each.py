@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from semif.client.bulk.pace import Pace
+from semif.client.call import Call
 from semif.client.errors import ClosedClientError, DecisionError, OverloadedError, ThrottledError
 from semif.client.questions import Question
 from semif.client.request import DECISION_ID, OrderDebiasing, Request, one_decision
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import Attempt, Attempts, Clock, Retry, checked_count
+from semif.client.sending.call_ids import checked_inference_id
 from semif.client.sending.transport import Transport
 from semif.client.values.states import State
 from semif.errors import SemifError
@@ -34,6 +36,7 @@ class _Work(Generic[Choice_co]):
 
     position: int
     request: Request[DecisionResult[Choice_co]]
+    call: Call
     attempts: Attempts
     round_: int = 0
 
@@ -71,6 +74,7 @@ class Bulk(Generic[Choice_co]):
         self._waiting: deque[_Work[Choice_co]] = deque()
         self._later: list[tuple[float, _Work[Choice_co]]] = []
         self._out: dict[Future[bytes], _Work[Choice_co]] = {}
+        self._calls: set[Call] = set()
         self._exhausted = False
 
     @property
@@ -113,7 +117,7 @@ class Bulk(Generic[Choice_co]):
         """What came of a request that is done; None where it is sent again."""
         work = self._out.pop(future)
         try:
-            result = work.request.read(future.result())
+            result = work.call.read(work.request, future.result())
         except ClosedClientError:
             raise
         except (OverloadedError, ThrottledError) as error:
@@ -122,23 +126,36 @@ class Bulk(Generic[Choice_co]):
                 self._waiting.appendleft(work)
                 return None
             work.attempts.gave_up(error)
-            return EachAnswer(work.position, None, error)
+            return self._ended(work, error=error)
         except DecisionError as error:
             self._pace.failed()
             try:
                 seconds = work.attempts.failed(error)
             except DecisionError:
-                return EachAnswer(work.position, None, error)
+                return self._ended(work, error=error)
             self._later.append((self._clock.now() + seconds, work))
             return None
         self._pace.answered()
         work.attempts.succeeded()
-        return EachAnswer(work.position, result, None)
+        return self._ended(work, result=result)
 
     def stop(self) -> None:
         """Cut off what is out."""
         for future in self._out:
             future.cancel()
+        for call in self._calls:
+            call.end(asyncio.CancelledError())
+
+    def _ended(
+        self,
+        work: "_Work[Choice_co]",
+        *,
+        result: DecisionResult[Choice_co] | None = None,
+        error: DecisionError | None = None,
+    ) -> EachAnswer[Choice_co]:
+        self._calls.discard(work.call)
+        work.call.end(error)
+        return EachAnswer(work.position, result, error)
 
     def _prepared(
         self, position: int, item: tuple[State, Question[Choice_co]]
@@ -150,12 +167,16 @@ class Bulk(Generic[Choice_co]):
             )
         except DecisionError as error:
             return EachAnswer(position, None, error)
-        return _Work(position, request, Attempts(self._retry, self._clock, self._on_attempt))
+        inference_id = checked_inference_id(None)
+        call = Call(self._transport.server, inference_id)
+        self._calls.add(call)
+        attempts = Attempts(self._retry, self._clock, self._on_attempt, inference_id=inference_id)
+        return _Work(position, request, call, attempts)
 
     def _begin(self, work: "_Work[Choice_co]") -> None:
         work.round_ = self._pace.begin()
         work.attempts.begin()
-        self._out[self._transport.begin(work.request.body, self._timeout)] = work
+        self._out[self._transport.begin(work.request.body, self._timeout, work.call.ids)] = work
 
 
 def each(bulk: Bulk[Choice_co], clock: Clock) -> Iterator[EachAnswer[Choice_co]]:

@@ -17,6 +17,7 @@ import urllib3
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.httpsession import get_cert_path
 
+from semif.client.sending.call_ids import NO_IDS, CallIds
 from semif.client.sending.http_sender import HttpReply
 from semif.client.sending.transport import MEDIA_TYPE
 
@@ -45,14 +46,14 @@ class InvokeEndpoint:
         self._thread = threading.local()
         client.meta.events.register_last(_EVENT, self._in_the_networks_place)  # type: ignore[arg-type]
 
-    def signed(self, body: bytes) -> SignedRequest | bytes:
-        """The request with `body`; or the reply, where the client has one without a network (a Stubber).
+    def signed(self, body: bytes, ids: CallIds = NO_IDS) -> SignedRequest | bytes:
+        """The request to be sent; or the reply, where the client has one without a network (a Stubber).
 
         It may take a while: credentials are fetched where they have run out. Raises botocore's errors.
         """
         self._thread.reply, self._thread.caught = HttpReply(200, {_UNSENT: "true"}, b""), None
         try:
-            answered = self._call(body)
+            answered = self._call(body, ids)
             caught: AWSPreparedRequest | None = self._thread.caught
         finally:
             self._thread.reply = self._thread.caught = None
@@ -65,7 +66,7 @@ class InvokeEndpoint:
         """Raise the botocore error that `reply` tells."""
         self._thread.reply = reply
         try:
-            self._call(b"")
+            self._call(b"", NO_IDS)
         finally:
             self._thread.reply = None
 
@@ -73,9 +74,11 @@ class InvokeEndpoint:
         """Leave the client as it was."""
         self._client.meta.events.unregister(_EVENT, self._in_the_networks_place)  # type: ignore[arg-type]
 
-    def _call(self, body: bytes) -> Any:
+    def _call(self, body: bytes, ids: CallIds) -> Any:
+        named = {"InferenceId": ids.inference_id, "CustomAttributes": ids.custom_attributes}
+        given: Any = {name: value for name, value in named.items() if value is not None}
         return self._client.invoke_endpoint(
-            EndpointName=self._endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE
+            EndpointName=self._endpoint, Body=body, ContentType=MEDIA_TYPE, Accept=MEDIA_TYPE, **given
         )
 
     def _in_the_networks_place(self, request: AWSPreparedRequest, **_: object) -> AWSResponse | None:

@@ -1,5 +1,7 @@
 """The steps of a realtime endpoint of kind decision, in order."""
 
+from dataclasses import replace
+
 from semif.verify import forms
 from semif.verify.phases.shared import (
     API,
@@ -60,7 +62,11 @@ REALTIME = Phase(
             rows=("the adapter on llama.cpp",),
             minutes=3,
         ),
-        LOGS,
+        replace(
+            LOGS,
+            expected=f"{LOGS.expected}; the InferenceId of a call comes to the container as a header",
+            rows=("ids of calls",),
+        ),
         Step(
             "pool",
             "the types of a pool are tried in the order of their priority until one has capacity",

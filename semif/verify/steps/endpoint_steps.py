@@ -127,20 +127,21 @@ def compare(bench: Bench) -> str:
 
 
 def logs(bench: Bench) -> str:
-    """The container's lines arrive, and no word of a request is among them."""
+    """The container's lines arrive, one of them with the id of a call, and no word of a request in any."""
     target = bench.target()
     word = f"word{secrets.token_hex(8)}"
-    # Not every build of llama-server writes a line of a request: of words any line will do.
-    expected = "/invocations" if target.environment.serving_kind.asks_examples else "."
+    sought = "."  # not every build of llama-server writes a line of a request: of words any line will do
     if target.environment.serving_kind.asks_examples:
         options = [{"id": "yes"}, {"id": "no"}]
         body = {"decision": {"id": "log", "state": word, "question": "Is it?", "options": options}}
-        target.decision_client().ask(json.dumps(body).encode())
+        answer = target.decision_client().ask(json.dumps(body).encode())
+        of_call = f'"inference_id":"{answer.inference_id}"'
+        sought = of_call if target.environment.serving_kind.runs_adapter else "/invocations"
     else:
         first_answer(target)
 
     def told() -> bool:
-        return any(re.search(expected, line.message) for line in _lines(bench, target))
+        return any(re.search(sought, line.message) for line in _lines(bench, target))
 
     bench.wait("the container's lines", told, seconds=_LOG_SECONDS, poll_seconds=target.poll_seconds)
     lines = list(_lines(bench, target))

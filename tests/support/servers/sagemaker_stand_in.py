@@ -68,7 +68,7 @@ class StandIn(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_port}"
-        self.adapters = urllib3.PoolManager(retries=False)
+        self.adapters = urllib3.PoolManager(maxsize=self.request_queue_size, retries=False)
         self.reset()
 
     def reset(self) -> None:

@@ -3,9 +3,11 @@
 import socket
 from pathlib import Path
 
+import boto3
 import pytest
 from botocore.stub import Stubber
 
+from semif import DecisionClient
 from semif.aws.clients import Aws, without_aws
 from semif.client.endpoint_transport import EndpointTransport
 from semif.errors import SemifError
@@ -53,6 +55,13 @@ def test_no_credentials(no_access: None) -> None:
 def test_no_region(no_access: None) -> None:
     with pytest.raises(SemifError, match="no AWS region is set"):
         Aws.from_profile(region=None)
+
+
+def test_a_missing_region_is_asked_for_where_a_program_gives_it(no_access: None) -> None:
+    with pytest.raises(SemifError, match="no AWS region is set; give region=, or set AWS_REGION"):
+        DecisionClient("demo")
+    with pytest.raises(SemifError, match="this session has no region; give region="):
+        DecisionClient("demo", session=boto3.Session())
 
 
 def test_the_region_comes_from_the_file_then_the_variables_then_the_profile(

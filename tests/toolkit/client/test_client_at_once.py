@@ -52,15 +52,16 @@ def test_botocores_connections_are_used_again_too(
     assert answering.connections == 2  # one for each client
 
 
-def test_threads_share_a_client(answering: StandIn) -> None:
+def test_threads_share_a_client(answering: StandIn, caplog: pytest.LogCaptureFixture) -> None:
     def ask(number: int) -> tuple[str, str]:
         result = client.decide(f"state {number}", "q", YES_OR_NO, id=str(number))
         return result.id, result.choice
 
-    with DecisionClient(url=answering.url, connections=4) as client, ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(ask, range(12)))
-    assert [identifier for identifier, _ in found] == [str(number) for number in range(12)]
+    with DecisionClient(url=answering.url, connections=4) as client, ThreadPoolExecutor(16) as threads:
+        found = list(threads.map(ask, range(24)))
+    assert [identifier for identifier, _ in found] == [str(number) for number in range(24)]
     assert answering.connections <= 4
+    assert caplog.messages == []  # no pool of connections that is full, say
 
 
 def test_an_event_loop_goes_on_while_answers_are_waited_for(stand_in: StandIn, adapter_url: str) -> None:

@@ -50,11 +50,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         pins=Pins(model_name=ATTEMPTS[0], image=ATTEMPTS[2]),
     )
     foreign = write_run(folder / "foreign.jsonl", names + faults, told=told)
-    made = {name: folder / f"{name}.html" for name in ("report", "comparison", "foreign")}
+    uncounted = [
+        one.model_copy(update={"family": None, "input_tokens": None}) for one in answers(9, orders=1)
+    ]
+    fewer = write_run(folder / "fewer.jsonl", uncounted)
+    made = {name: folder / f"{name}.html" for name in ("report", "comparison", "foreign", "fewer")}
     for arguments in (
         ["report", slow, "--html", made["report"]],
         ["compare", slow, fast, "--html", made["comparison"]],
         ["report", foreign, "--html", made["foreign"]],
+        ["compare", fewer, fewer, "--html", made["fewer"]],
     ):
         result = CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
         assert result.exit_code == 0, result.output
@@ -86,6 +91,20 @@ def test_a_page_is_readable_on_phones_and_desks(
     with looking(browser, viewport=viewport) as page:
         page.goto(pages[name].as_uri())
         assert_looks_right(page)
+
+
+def test_a_page_with_a_picture_and_a_table_less_has_no_empty_half(
+    browser: "Browser", pages: dict[str, Path]
+) -> None:
+    with looking(browser, viewport={"width": 1280, "height": 900}) as page:
+        page.goto(pages["fewer"].as_uri())
+        assert page.locator("figure h2").all_inner_texts() == PICTURES[:3]
+        whole = page.locator("main h1").bounding_box()
+        assert whole is not None
+        for last in ("figure", ".flow section"):
+            box = page.locator(last).last.bounding_box()
+            assert box is not None
+            assert box["width"] == pytest.approx(whole["width"], abs=2), last
 
 
 def test_a_page_follows_the_readers_colours(browser: "Browser", pages: dict[str, Path]) -> None:

@@ -344,6 +344,21 @@ def test_letters_a_full_server_and_a_dead_one(
         server.wait(60)
 
 
+def test_a_model_that_loads_is_waited_for_and_is_no_error(browser: "Browser", url: str) -> None:
+    error = {"code": "loading", "message": "the model is not loaded yet"}
+    loading = json.dumps({"error": error, "retryable": True, "retry_after_seconds": 600})
+    with looking(browser, failures=True) as page:
+        page.route(
+            "**/invocations",
+            lambda route: route.fulfill(status=503, content_type="application/json", body=loading),
+            times=1,
+        )
+        page.goto(url)
+        page.get_by_role("status").get_by_text("The model is loading").wait_for()
+        assert page.get_by_role("alert").count() == 0
+        settle(page)  # within a second, whatever the server says to others
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_page_fits_and_its_words_stand_out(browser: "Browser", url: str, scheme: Any) -> None:
     with looking(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:

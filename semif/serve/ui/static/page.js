@@ -7,6 +7,7 @@ import { snippets } from "./snippets.js";
 
 const PAUSE_MS = 200; // after the last key, before it is asked
 const AGAIN_MS = 2000; // where nobody answers
+const LOADING_MS = 1000; // a model on one's own machine loads in seconds, whatever the server says to others
 const $ = (id) => document.getElementById(id);
 
 let asking = new AbortController();
@@ -74,9 +75,21 @@ function answered({ option_ids: ids, probabilities }) {
 }
 
 function refused({ error, retryable, retry_after_seconds: seconds }) {
+  if (error.code === "loading") {
+    wait("The model is loading …");
+    return;
+  }
   tell(retryable ? `${error.message}; asking again in ${seconds} s` : error.message, error.path);
   if (retryable) timer = setTimeout(ask, seconds * 1000);
   else become("refused");
+}
+
+/** Nothing is wrong: what is asked is asked again by itself. */
+function wait(message) {
+  $("status").textContent = message;
+  $("problem").hidden = true;
+  mark(null);
+  timer = setTimeout(ask, LOADING_MS);
 }
 
 function tell(message, path) {
