@@ -10,13 +10,14 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from local_aws import moto_patches
+import local_aws.moto_patches  # noqa: F401 - first: the version of moto, before others import its inside
 from local_aws.cloudformation.resources import resource_classes
 from local_aws.codebuild.projects import CodeBuild
 from local_aws.core.context import HOST, LocalContext
 from local_aws.images.container_engine import ContainerEngine
 from local_aws.images.ecr import EcrLayers
 from local_aws.images.published import know_published_images
+from local_aws.moto_patches import operations, stacks, storage
 from local_aws.sagemaker.endpoints import SageMakerEndpoints
 from local_aws.sagemaker.records import SageMakerRecords
 from local_aws.sagemaker.streaming import StreamedInvocations
@@ -65,22 +66,22 @@ def extend_moto(context: LocalContext) -> SageMakerEndpoints:
     endpoints = SageMakerEndpoints(context, records)
     engine = ContainerEngine(context)
     codebuild = CodeBuild(context, engine)
-    moto_patches.serve_operations(
+    operations.serve_operations(
         context,
         "sagemaker",
         records.operations() | endpoints.operations() | TransformJobs(context, records).operations(),
     )
-    moto_patches.serve_operations(context, "codebuild", codebuild.operations())
-    moto_patches.serve_operations(context, "ecr", EcrLayers(engine).operations())
-    moto_patches.serve_invocations(context, endpoints)
-    moto_patches.know_resources(resource_classes(context, records, endpoints, codebuild))
-    moto_patches.run_stacks_in_the_background()
-    moto_patches.follow_updates()
-    moto_patches.fetch_templates_by_path()
-    moto_patches.complete_buckets()
-    moto_patches.complete_repositories()
+    operations.serve_operations(context, "codebuild", codebuild.operations())
+    operations.serve_operations(context, "ecr", EcrLayers(engine).operations())
+    operations.serve_invocations(context, endpoints)
+    stacks.know_resources(resource_classes(context, records, endpoints, codebuild))
+    stacks.run_stacks_in_the_background()
+    stacks.follow_updates()
+    stacks.fetch_templates_by_path()
+    storage.complete_buckets()
+    storage.complete_repositories()
     know_published_images()
-    moto_patches.enforce_no_policies()
+    storage.enforce_no_policies()
     return endpoints
 
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bench.engine.contenders.contenders import PreparedCase, prepare_case
+from bench.engine.contenders.contender import PreparedCase, prepare_case
 from bench.engine.measuring.workloads import ROUTING, Workloads
 from bench.engine.report.keep import keep_section
 from bench.engine.rounds.measure import Quartiles, Samples, ratio

@@ -10,17 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.engine.contenders.contenders import (
+from bench.engine.contenders.contender import Contender, PreparedCase, prepare_case
+from bench.engine.contenders.in_process import (
     BASELINE_BATCH_TOKENS,
     FULL_PROMPT_TOKENS,
-    Contender,
     FullPrompt,
     InProcessEngine,
     Limit,
-    PreparedCase,
     SchemaRestore,
     StateRestore,
-    prepare_case,
 )
 from bench.engine.contenders.servers import Servers, start_servers
 from bench.engine.measuring.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Workloads

@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 
 from bench.engine.contenders.adapter_process import HOST, Served
-from bench.engine.contenders.contenders import PreparedCase, document, prepare_case
+from bench.engine.contenders.contender import PreparedCase, document, prepare_case
 from bench.engine.contenders.http_client import Connection
 from bench.engine.measuring.workloads import ROUTING, Case, Workloads
 from bench.engine.report.keep import check_section, keep_section

@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
-from semif.deployment.endpoint_template import Template
+from semif.deployment.endpoint.template import Template
 
 _UNKNOWN = re.compile(r"Unrecognized resource types: \[(.*)\]")
 _LOOK_SECONDS = 0.2

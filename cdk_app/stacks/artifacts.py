@@ -4,8 +4,8 @@ from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
-from semif.environment.builds_table import BuildsTable
 from semif.environment.environment import Environment
+from semif.environment.tables.builds import BuildsTable
 from semif.images.image_ref import ImageRef
 from semif_constructs.builds.adapter_repository import AdapterRepository
 from semif_constructs.builds.build_network import BuildNetwork

@@ -5,7 +5,7 @@ from aws_cdk import aws_sns as sns
 
 from cdk_app.stacks.endpoint import EndpointStack
 from semif.environment.environment import Environment
-from semif.environment.tables import ScalingTable
+from semif.environment.tables.endpoint import ScalingTable
 from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.backlog_scaling import BacklogScaling
 from semif_constructs.hosting.variant_scaling import VariantScaling

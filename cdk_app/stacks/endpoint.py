@@ -13,7 +13,7 @@ from cdk_app.stacks.model_stack import ModelStack
 from semif.aws.expiry import EXPIRES_AT, EXPIRY_OUTPUT, TIME_PATTERN
 from semif.environment.environment import Environment
 from semif.environment.environment_file import ENVIRONMENT_TAG
-from semif.environment.tables import ScalingTable
+from semif.environment.tables.endpoint import ScalingTable
 from semif.lock.lock_file import Lock
 from semif_constructs.hosting.async_inference import AsyncInference
 from semif_constructs.hosting.data_capture import DataCapture

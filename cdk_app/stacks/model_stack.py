@@ -10,7 +10,7 @@ from constructs import Construct
 
 from cdk_app.stacks.environment_stack import EnvironmentStack
 from semif.environment.environment import Environment
-from semif.environment.tables import NetworkTable
+from semif.environment.tables.endpoint import NetworkTable
 from semif.images.image_ref import ImageRef
 from semif.lock.lock_file import TEMPLATE_METADATA, Lock
 from semif.lock.locked_model import ArchivedModel, HubModel, UnpackedModel

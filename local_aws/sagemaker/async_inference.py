@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local_aws.core.api import ApiError, Params
 from local_aws.core.context import LocalContext
 from local_aws.core.s3_address import bucket_and_key
-from local_aws.sagemaker.host import ContainerReply, ModelHost
+from local_aws.sagemaker.hosts.host import ContainerReply, ModelHost
 
 DEFAULT_TTL_SECONDS = 21_600
 DEFAULT_INVOCATION_SECONDS = 900

@@ -15,7 +15,7 @@ from typing import Any
 from local_aws.core.api import Params
 from local_aws.core.context import LocalContext
 from local_aws.core.s3_address import bucket_and_key
-from local_aws.sagemaker.host import ContainerReply
+from local_aws.sagemaker.hosts.host import ContainerReply
 
 _chance = random.Random()  # noqa: S311 - a sample needs no secrecy
 

@@ -1,7 +1,6 @@
 """SageMaker's Endpoints: hosts that really run, and InvokeEndpoint that reaches them."""
 
 import http.client
-import json
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,8 +10,9 @@ from local_aws.core.context import LocalContext
 from local_aws.sagemaker.async_inference import RequestQueue
 from local_aws.sagemaker.data_capture import DataCapture
 from local_aws.sagemaker.deployment import Deployment, retained
-from local_aws.sagemaker.errors import HostingError
-from local_aws.sagemaker.host import INVOKE_SECONDS, ContainerReply, ModelHost
+from local_aws.sagemaker.hosts.errors import HostingError
+from local_aws.sagemaker.hosts.host import INVOKE_SECONDS, ContainerReply, ModelHost
+from local_aws.sagemaker.invocation import Invocation, model_error
 from local_aws.sagemaker.placement import placed_pool, variant_summary
 from local_aws.sagemaker.records import SageMakerRecords, refused
 
@@ -46,15 +46,6 @@ class LocalEndpoint:
             self.failure_reason = failure_reason and failure_reason[:MAX_REASON]
             self.modified = datetime.now(UTC)
             self.changed.notify_all()
-
-
-@dataclass(frozen=True)
-class Invocation:
-    """InvokeEndpoint's HTTP reply."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
 
 
 class SageMakerEndpoints:
@@ -298,18 +289,3 @@ class SageMakerEndpoints:
 
     def _arn(self, name: str) -> str:
         return self._context.arn("sagemaker", f"endpoint/{name}")
-
-
-def model_error(reply: ContainerReply, host: ModelHost) -> Invocation:
-    """How SageMaker passes a container's refusal on: ModelError, HTTP 424."""
-    original = reply.body.decode(errors="replace")
-    side = "client" if 400 <= reply.status < 500 else "server"
-    summary = f"Received {side} error ({reply.status}) from {host.variant_name}"
-    error = {
-        "Message": f'{summary} with message "{original}". See the log group in LogStreamArn.',
-        "OriginalStatusCode": reply.status,
-        "OriginalMessage": original,
-        "LogStreamArn": host.log_stream_arn,
-    }
-    headers = {"Content-Type": "application/json", "x-amzn-errortype": "ModelError"}
-    return Invocation(424, headers, json.dumps(error).encode())

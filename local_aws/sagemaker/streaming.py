@@ -15,8 +15,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from local_aws.core.api import ApiError
 from local_aws.core.context import LocalContext
-from local_aws.sagemaker.endpoints import SageMakerEndpoints, model_error
-from local_aws.sagemaker.host import ContainerReply, ContainerStream, ModelHost
+from local_aws.sagemaker.endpoints import SageMakerEndpoints
+from local_aws.sagemaker.hosts.host import ContainerReply, ContainerStream, ModelHost
+from local_aws.sagemaker.invocation import model_error
 
 _PATH = re.compile(r"/endpoints/([^/]+)/invocations-response-stream")
 _REGION = re.compile(r"Credential=[^/]+/[0-9]+/([^/]+)/sagemaker/")

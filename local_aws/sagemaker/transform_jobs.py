@@ -18,8 +18,8 @@ from local_aws.core.api import ApiError, Operation, Params
 from local_aws.core.context import LocalContext
 from local_aws.core.logs import LogStream
 from local_aws.core.s3_address import bucket_and_key
-from local_aws.sagemaker.errors import HostingError
-from local_aws.sagemaker.host import ModelHost
+from local_aws.sagemaker.hosts.errors import HostingError
+from local_aws.sagemaker.hosts.host import ModelHost
 from local_aws.sagemaker.records import SageMakerRecords, refused
 
 LOG_GROUP = "/aws/sagemaker/TransformJobs"

@@ -16,7 +16,7 @@ from semif.builds.sources import (
     source_revision,
     upload_sources,
 )
-from semif.environment.tables import ModelTable
+from semif.environment.tables.endpoint import ModelTable
 from semif.errors import SemifError, problems_of
 from semif.images.base_images import base_image
 from semif.images.regional_images import regional_image

@@ -15,8 +15,8 @@ from semif.cli.steps import Step, Steps
 from semif.client.chat import Completion
 from semif.client.reply import WireAnswer
 from semif.deployment import stages
-from semif.deployment.endpoint_expiry import deployed_expiry, expiry_words
-from semif.deployment.endpoint_watch import EndpointLook, OnLook
+from semif.deployment.endpoint.expiry import deployed_expiry, expiry_words
+from semif.deployment.endpoint.watch import EndpointLook, OnLook
 from semif.deployment.first_answer import first_answer
 from semif.deployment.target_cdk import OnLine
 from semif.environment.cost import instance_cost

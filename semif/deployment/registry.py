@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from semif.aws.clients import aws_errors
 from semif.environment.environment import Environment
-from semif.environment.registry import RegistryTable
+from semif.environment.tables.registry import RegistryTable
 from semif.errors import SemifError
 from semif.lock.lock_file import BuiltImage, Lock, UnbuiltImage
 from semif.lock.locked_model import ArchivedModel, HubModel

@@ -3,7 +3,7 @@
 from itertools import dropwhile
 
 from semif.aws.stacks import bootstrap_options, find_stack, toolkit_stack
-from semif.deployment.endpoint_watch import OnLook
+from semif.deployment.endpoint.watch import OnLook
 from semif.deployment.modes import deployed_mode
 from semif.deployment.registry import require_approval
 from semif.deployment.removal import remove_stack

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from semif.aws.clients import LOCAL_AWS_ENDED
 from semif.deployment.cdk import CdkError, run_cdk
-from semif.deployment.endpoint_template import Template, deploy_seconds
+from semif.deployment.endpoint.template import Template, deploy_seconds
 from semif.errors import SemifError
 from semif.target import local_server
 from semif.target.target import Target

@@ -4,31 +4,33 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from semif.environment.account_tables import BudgetTable, ExistingTable
-from semif.environment.builds_table import BuildsTable
-from semif.environment.decider_table import DeciderTable
 from semif.environment.memory_need import scaled_download_seconds, scaled_startup_seconds
-from semif.environment.names import KindName
-from semif.environment.registry import RegistryTable
-from semif.environment.tables import (
-    Acceptance,
-    AccountId,
+from semif.environment.tables.account import BudgetTable, ExistingTable
+from semif.environment.tables.builds import BuildsTable
+from semif.environment.tables.decider import DeciderTable
+from semif.environment.tables.endpoint import (
     AlarmsTable,
     AsyncTable,
-    BootstrapQualifier,
     DataCaptureTable,
     DeploymentTable,
     EncryptionTable,
     EndpointTable,
-    EnvironmentName,
     FileTable,
-    FindingId,
     ModelTable,
     NetworkTable,
+    ScalingTable,
+)
+from semif.environment.tables.names import KindName
+from semif.environment.tables.registry import RegistryTable
+from semif.environment.tables.values import (
+    Acceptance,
+    AccountId,
+    BootstrapQualifier,
+    EnvironmentName,
+    FindingId,
     PolicyArn,
     Region,
     RetentionDays,
-    ScalingTable,
     TagKey,
     TagValue,
 )

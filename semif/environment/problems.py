@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from semif.aws.arn import Arn
-from semif.environment.account_tables import existing_problems
-from semif.environment.builds_table import builds_problems
 from semif.environment.kinds import KINDS
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes import MODES
 from semif.environment.modes.endpoint import endpoint_problems, variant_problems
 from semif.environment.modes.mode import InferenceMode
-from semif.environment.raw_tables import RawTables, default_of, instance_types_in, table_in, typed_in
-from semif.environment.tables import EndpointTable
+from semif.environment.tables.account import existing_problems
+from semif.environment.tables.builds import builds_problems
+from semif.environment.tables.endpoint import EndpointTable
+from semif.environment.tables.raw import RawTables, default_of, instance_types_in, table_in, typed_in
 from semif.errors import shown
 from semif.models.any_preset import any_preset_names
 from semif.models.gguf_file import files_of_split

@@ -20,8 +20,8 @@ from pydantic import (
 
 from semif.environment.environment import environment_names, environments_folder
 from semif.environment.kinds import KINDS
-from semif.environment.names import KindName
-from semif.environment.tables import AccountId, EnvironmentName, Region
+from semif.environment.tables.names import KindName
+from semif.environment.tables.values import AccountId, EnvironmentName, Region
 from semif.errors import ProblemsError, SemifError, problems_of, shown
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import registry_of

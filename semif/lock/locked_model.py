@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, StringConstraints, Tag
 
-from semif.environment.tables import HubFilePath, HubRepository, HubRevision, hub_file_url
+from semif.environment.tables.endpoint import hub_file_url
+from semif.environment.tables.values import HubFilePath, HubRepository, HubRevision
 from semif_adapter.archive.manifest import Sha256
 
 _BUCKET = "s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"

@@ -3,7 +3,8 @@
 from typing import Any
 
 from semif.rights.place import Place
-from semif.rights.table import RIGHTS, Task
+from semif.rights.right import Task
+from semif.rights.table import RIGHTS
 
 Document = dict[str, Any]
 """A policy as IAM's JSON has it."""

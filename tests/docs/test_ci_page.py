@@ -13,7 +13,7 @@ import yaml
 from click import Group
 
 from semif.cli import COMMANDS, main
-from semif.deployment.endpoint_template import deploy_seconds
+from semif.deployment.endpoint.template import deploy_seconds
 from semif.environment.environment import load_environment
 from semif.sagemaker.update_strategies import execution_seconds
 

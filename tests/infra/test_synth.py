@@ -15,7 +15,7 @@ from aws_cdk import aws_s3 as s3
 
 from cdk_app.app import build, compose
 from semif.environment.environment import Environment, environment_names, load_environment
-from semif.environment.tables import NetworkTable
+from semif.environment.tables.endpoint import NetworkTable
 from semif.errors import SemifError
 from semif.images.base_images import base_image
 from semif.images.image_ref import ImageRef

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local_aws.sagemaker.decider_server import Asked, CannotStartError, load, tokens
+from local_aws.sagemaker.hosts.decider_server import Asked, CannotStartError, load, tokens
 from semif.aws.clients import Aws
 from semif.client.errors import RequestRefusedError
 from semif.client.other_servers import read_other

@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
-from semif.deployment.endpoint_watch import EndpointLook, EndpointWatch
+from semif.deployment.endpoint.watch import EndpointLook, EndpointWatch
 from semif.target.endpoint_state import find_endpoint
 from tests.support.machine.waiting import eventually
 from tests.support.servers.local_aws import MODEL_ARCHIVE, MODEL_BUCKET, LocalAws

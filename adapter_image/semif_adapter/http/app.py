@@ -21,10 +21,10 @@ from semif_adapter.contract.transform_parameters import execution_parameters
 from semif_adapter.contract.wire import ErrorBody, Ready
 from semif_adapter.engine.scoring_engine import ScoringEngine
 from semif_adapter.http.boundary import Boundary
-from semif_adapter.http.invocations import invocations_operation
-from semif_adapter.http.openapi import Operation, openapi
 from semif_adapter.http.replies import error_reply, json_reply, model_reply
-from semif_adapter.http.v1 import v1_operations
+from semif_adapter.http.routes.invocations import invocations_operation
+from semif_adapter.http.routes.openapi import Operation, openapi
+from semif_adapter.http.routes.v1 import v1_operations
 from semif_adapter.serving.intake import Intake
 from semif_adapter.serving.request_log import RECORD
 from semif_adapter.serving.request_queue import RequestQueue

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semif_adapter.contract.errors import AbandonedError, EngineError, StartupError
-from semif_adapter.llama.libllama import Batch
+from semif_adapter.llama.functions import Batch
 from semif_adapter.llama.model import Model, Tokens
 
 Rows = npt.NDArray[np.float32]

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from semif_adapter.llama.libllama import GgufParams, Library
+from semif_adapter.llama.functions import GgufParams
+from semif_adapter.llama.libllama import Library
 
 _STRING = 8  # enum gguf_type
 

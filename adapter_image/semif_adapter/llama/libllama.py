@@ -1,7 +1,6 @@
 """Finds and opens libllama, declares the functions that we call, and hears its log.
 
-No header and no compiler are needed: the container holds only the shared libraries. Functions are those of
-`include/llama.h` and `ggml/include/ggml-backend.h` in llama.cpp, from b10433 on.
+No header and no compiler are needed: the container holds only the shared libraries.
 """
 
 import ctypes
@@ -15,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from semif_adapter.contract.errors import StartupError
+from semif_adapter.llama.functions import FUNCTIONS
 from semif_adapter.llama.reported_memory import Buffers
-from semif_adapter.llama.struct_layouts import ContextLayout, ModelLayout, ParamsBlob
+from semif_adapter.llama.struct_layouts import ContextLayout, ModelLayout
 
 logger = logging.getLogger(__name__)
 
@@ -35,95 +35,6 @@ _WORDS = re.compile(r":.*[A-Za-z]{2}")
 """What tells something behind the function's name; llama.cpp also rules lines with asterisks."""
 _DEVICE_CPU = 0  # enum ggml_backend_dev_type; 3 is an accelerator beside the CPU (BLAS), 1 and 2 are GPUs
 _DEVICE_GPUS = (1, 2)
-
-_pointer, _text, _int, _uint, _size, _bool = (
-    ctypes.c_void_p,
-    ctypes.c_char_p,
-    ctypes.c_int32,
-    ctypes.c_uint32,
-    ctypes.c_size_t,
-    ctypes.c_bool,
-)
-
-
-class Batch(ctypes.Structure):
-    """`llama_batch`: parallel arrays of one entry per token (56 bytes in every build tried)."""
-
-    _fields_ = (
-        ("n_tokens", _int),
-        ("token", _pointer),
-        ("embd", _pointer),
-        ("pos", _pointer),
-        ("n_seq_id", _pointer),
-        ("seq_id", _pointer),
-        ("logits", _pointer),
-    )
-
-
-class GgufParams(ctypes.Structure):
-    """`gguf_init_params` of ggml/include/gguf.h, passed by value."""
-
-    _fields_ = (("no_alloc", _bool), ("ctx", _pointer))
-
-
-_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
-    "ggml_backend_dev_backend_reg": (_pointer, [_pointer]),
-    "ggml_backend_dev_count": (_size, []),
-    "ggml_backend_dev_get": (_pointer, [_size]),
-    "ggml_backend_dev_name": (_text, [_pointer]),
-    "ggml_backend_dev_description": (_text, [_pointer]),
-    "ggml_backend_dev_type": (ctypes.c_int, [_pointer]),
-    "ggml_backend_reg_name": (_text, [_pointer]),
-    "ggml_backend_load_all_from_path": (None, [_text]),
-    "gguf_find_key": (ctypes.c_int64, [_pointer, _text]),
-    "gguf_free": (None, [_pointer]),
-    "gguf_get_kv_type": (ctypes.c_int, [_pointer, ctypes.c_int64]),
-    "gguf_get_val_str": (_text, [_pointer, ctypes.c_int64]),
-    "gguf_init_from_file": (_pointer, [_text, GgufParams]),
-    "llama_backend_init": (None, []),
-    "llama_context_default_params": (ParamsBlob, []),
-    "llama_decode": (_int, [_pointer, Batch]),
-    "llama_free": (None, [_pointer]),
-    "llama_get_embeddings_ith": (_pointer, [_pointer, _int]),
-    "llama_get_logits_ith": (_pointer, [_pointer, _int]),
-    "llama_get_memory": (_pointer, [_pointer]),
-    "llama_init_from_model": (_pointer, [_pointer, ParamsBlob]),
-    "llama_log_set": (None, [_pointer, _pointer]),
-    "llama_memory_clear": (None, [_pointer, _bool]),
-    "llama_memory_seq_cp": (None, [_pointer, _int, _int, _int, _int]),
-    "llama_memory_seq_rm": (_bool, [_pointer, _int, _int, _int]),
-    "llama_model_chat_template": (_text, [_pointer, _text]),
-    "llama_model_default_params": (ParamsBlob, []),
-    "llama_model_desc": (_int, [_pointer, _text, _size]),
-    "llama_model_free": (None, [_pointer]),
-    "llama_model_get_vocab": (_pointer, [_pointer]),
-    "llama_model_is_hybrid": (_bool, [_pointer]),
-    "llama_model_is_recurrent": (_bool, [_pointer]),
-    "llama_model_load_from_file": (_pointer, [_text, ParamsBlob]),
-    "llama_model_meta_val_str": (_int, [_pointer, _text, _text, _size]),
-    "llama_model_n_ctx_train": (_int, [_pointer]),
-    "llama_model_n_swa": (_int, [_pointer]),
-    "llama_model_n_embd_out": (_int, [_pointer]),
-    "llama_n_batch": (_uint, [_pointer]),
-    "llama_n_ctx": (_uint, [_pointer]),
-    "llama_n_ctx_seq": (_uint, [_pointer]),
-    "llama_n_seq_max": (_uint, [_pointer]),
-    "llama_n_ubatch": (_uint, [_pointer]),
-    "llama_set_abort_callback": (None, [_pointer, _pointer, _pointer]),
-    "llama_set_embeddings": (None, [_pointer, _bool]),
-    "llama_set_n_threads": (None, [_pointer, _int, _int]),
-    "llama_state_seq_get_data": (_size, [_pointer, _pointer, _size, _int]),
-    "llama_state_seq_get_size": (_size, [_pointer, _int]),
-    "llama_state_seq_set_data": (_size, [_pointer, _pointer, _size, _int]),
-    "llama_token_to_piece": (_int, [_pointer, _int, _text, _int, _int, _bool]),
-    "llama_tokenize": (_int, [_pointer, _text, _int, _pointer, _int, _bool, _bool]),
-    "llama_vocab_bos": (_int, [_pointer]),
-    "llama_vocab_eos": (_int, [_pointer]),
-    "llama_vocab_get_add_bos": (_bool, [_pointer]),
-    "llama_vocab_get_attr": (ctypes.c_int, [_pointer, _int]),
-    "llama_vocab_get_text": (_text, [_pointer, _int]),
-    "llama_vocab_n_tokens": (_int, [_pointer]),
-}
 
 
 class Device:
@@ -159,8 +70,8 @@ class Library:
         self._folder = folder
         self._handles = [_open(path) for path in _files(folder)]
         self._declare(folder)
-        self._log = ctypes.CFUNCTYPE(None, ctypes.c_int, _text, _pointer)(self._hear)
-        self.llama_log_set(ctypes.cast(self._log, _pointer), None)
+        self._log = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(self._hear)
+        self.llama_log_set(ctypes.cast(self._log, ctypes.c_void_p), None)
         if len(self._handles) > 1:
             self.ggml_backend_load_all_from_path(os.fsencode(folder))
         self.llama_backend_init()
@@ -178,7 +89,7 @@ class Library:
 
     def _declare(self, folder: Path) -> None:
         missing = []
-        for name, (result, arguments) in _FUNCTIONS.items():
+        for name, (result, arguments) in FUNCTIONS.items():
             function = self._symbol(name)
             if function is None:
                 missing.append(name)
@@ -203,7 +114,7 @@ class Library:
         for name, label in (("llama_version", ""), ("ggml_version", "ggml "), ("ggml_commit", "commit ")):
             function = self._symbol(name)
             if function is not None:
-                function.restype, function.argtypes = _text, []
+                function.restype, function.argtypes = ctypes.c_char_p, []
                 value = function()
                 if value and value != b"unknown":
                     parts.append(label + value.decode(errors="replace"))

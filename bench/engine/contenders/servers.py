@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.engine.contenders.adapter_process import HOST, Served
-from bench.engine.contenders.contenders import (
-    Contender,
+from bench.engine.contenders.contender import Contender, prepare_case
+from bench.engine.contenders.decision_copy import decision_template, write_decision_copy
+from bench.engine.contenders.llama_server import LlamaServer
+from bench.engine.contenders.over_http import (
     LlamaAtOnce,
     LlamaCompletion,
     LlamaSystemOne,
     SemifServer,
     completion,
-    prepare_case,
 )
-from bench.engine.contenders.decision_copy import decision_template, write_decision_copy
-from bench.engine.contenders.llama_server import LlamaServer
 from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, NO_TURNS, SERVER
 from bench.engine.measuring.workloads import Case, DecisionBody
 from semif_adapter.engine.engine import Engine

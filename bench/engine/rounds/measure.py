@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.engine.contenders.contenders import Contender, PreparedCase
+from bench.engine.contenders.contender import Contender, PreparedCase
 from bench.engine.measuring.cpu_time import cpu_seconds
 
 

@@ -13,71 +13,13 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from semif.background.line_records import record_line
+from semif.background.queue.submission_records import BEGINNING, SubmissionHeader, read_record
 from semif.errors import SemifError
-
-SCHEMA = 1
-
-
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class SubmissionHeader(_Line):
-    """The first line: what is asked, of whom, and the name of the job's folder in S3."""
-
-    schema_version: int = SCHEMA
-    job: str
-    file_sha256: str
-    requests: int
-    endpoint: str
-    account: str
-    region: str
-
-
-_Attempt = Annotated[int, Field(ge=1)]
-
-
-class _Sending(_Line):
-    sending: int
-    attempt: _Attempt
-    time: float
-
-
-class _Accepted(_Line):
-    accepted: int
-    output: str
-    failure: str | None
-    time: float
-
-
-class _Again(_Line):
-    again: int
-    attempt: _Attempt
-
-
-class _Result(BaseModel):
-    """The rest of it is the caller's to read."""
-
-    model_config = ConfigDict(strict=True)
-
-    line: int
-    status: str
-
-
-class _Ended(_Line):
-    ended: _Result
-
-
-_BEGINNING = b'{"schema_version":'
-"""Of every state, so that a torn beginning is told from a file of somebody else's."""
-_RECORDS: TypeAdapter[_Sending | _Accepted | _Again | _Ended] = TypeAdapter(
-    _Sending | _Accepted | _Again | _Ended
-)
 
 
 @dataclass(frozen=True)
@@ -221,7 +163,7 @@ def _opened(
     offset = 0
     for number, line in enumerate(_lines(descriptor), start=1):
         if not line.endswith(b"\n"):  # torn: it says nothing
-            if state is None and not _BEGINNING.startswith(line[: len(_BEGINNING)]):
+            if state is None and not BEGINNING.startswith(line[: len(BEGINNING)]):
                 raise _no_state(path)
             os.ftruncate(descriptor, offset)
             break
@@ -229,7 +171,7 @@ def _opened(
             state = SubmissionState(path, _header(path, line, wanted), descriptor)
         else:
             try:
-                state.take_note(_record(line, numbers), offset, len(line))
+                state.take_note(read_record(line, numbers), offset, len(line))
             except (ValueError, KeyError):
                 raise SemifError(
                     f"{path}: line {number} is no record of a submission; the file was changed, move it away"
@@ -241,19 +183,6 @@ def _opened(
             os.fsync(descriptor)
         state = SubmissionState(path, wanted, descriptor)
     return state
-
-
-def _record(line: bytes, numbers: Collection[int]) -> dict[str, Any]:
-    """What a line says. Raises ValueError for what is no record, or of a line that the file does not have."""
-    record: dict[str, Any] = json.loads(line)
-    match _RECORDS.validate_python(record):
-        case _Sending(sending=number) | _Accepted(accepted=number) | _Again(again=number):
-            pass
-        case _Ended(ended=result):
-            number = result.line
-    if number not in numbers:
-        raise ValueError(f"there is no line {number}")
-    return record
 
 
 def _lines(descriptor: int) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from semif.cli.deployment_steps import deploy_chain, sole_work, start_local
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.cli.output import json_option, print_json
 from semif.client.chat import Completion
-from semif.deployment.endpoint_expiry import deployed_expiry
+from semif.deployment.endpoint.expiry import deployed_expiry
 from semif.deployment.kinds import DEPLOYED_KINDS
 from semif.deployment.removal import gap_of
 from semif.environment.asking import example_command

@@ -7,8 +7,8 @@ import click
 
 from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option, print_json
-from semif.deployment.capacity import MAX_BUSY, FleetSize, RequestLoad, size
-from semif.deployment.token_rate import rate_from_log, rate_from_url
+from semif.deployment.endpoint.capacity import MAX_BUSY, FleetSize, RequestLoad, size
+from semif.deployment.endpoint.token_rate import rate_from_log, rate_from_url
 from semif.environment.environment import Environment, load_environment
 from semif.errors import SemifError
 from semif.target.target import open_target

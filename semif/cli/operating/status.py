@@ -9,7 +9,7 @@ from semif.aws.stacks import Stack, find_stack
 from semif.builds.environment_builds import stale_image
 from semif.cli.options import environment_argument, target_options
 from semif.cli.output import json_option, print_json
-from semif.deployment.endpoint_expiry import expiry_of, expiry_words
+from semif.deployment.endpoint.expiry import expiry_of, expiry_words
 from semif.deployment.modes import deployed_mode
 from semif.deployment.modes.mode import Running
 from semif.environment.cost import instance_cost

@@ -9,12 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 from semif.cli.options import environment_argument
 from semif.cli.output import print_json
 from semif.environment.environment import load_environment
-from semif.environment.tables import AccountId, Region
+from semif.environment.tables.values import AccountId, Region
 from semif.errors import SemifError, shown
 from semif.rights.github import ci_policies, ci_template
 from semif.rights.place import Place
 from semif.rights.policies import policy
-from semif.rights.table import TASKS
+from semif.rights.right import TASKS
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _GITHUB_ENVIRONMENT = re.compile(r"[A-Za-z0-9._-]{1,255}")

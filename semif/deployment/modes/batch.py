@@ -7,7 +7,7 @@ from itertools import islice
 from semif.aws.container_log import ContainerLog
 from semif.background.transform.deployed_model import find_model, model_problems
 from semif.background.transform.jobs import SHOWN_JOBS, find_job, job_pattern, jobs_of, stop_job
-from semif.deployment.endpoint_watch import OnLook
+from semif.deployment.endpoint.watch import OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
 from semif.deployment.rollback import deployed_lock, keep_previous
 from semif.deployment.target_cdk import OnLine, deploy_stack, synthesised

@@ -6,11 +6,11 @@ from functools import partial
 
 from semif.aws.container_log import ContainerLog
 from semif.aws.stacks import stack_resource
-from semif.deployment.baking_probe import BakingProbe
 from semif.deployment.cdk import CdkError
-from semif.deployment.endpoint_expiry import deployed_expiry, expiry_parameters, expiry_words, is_over
-from semif.deployment.endpoint_update import check_update
-from semif.deployment.endpoint_watch import EndpointWatch, OnLook
+from semif.deployment.endpoint.baking_probe import BakingProbe
+from semif.deployment.endpoint.expiry import deployed_expiry, expiry_parameters, expiry_words, is_over
+from semif.deployment.endpoint.update import check_update
+from semif.deployment.endpoint.watch import EndpointWatch, OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
 from semif.deployment.removal import remove_stack
 from semif.deployment.rollback import deployed_lock, keep_previous

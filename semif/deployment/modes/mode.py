@@ -7,7 +7,7 @@ from typing import Any
 from semif.aws.container_log import ContainerLog
 from semif.client.chat import Completion
 from semif.client.reply import WireAnswer
-from semif.deployment.endpoint_watch import OnLook
+from semif.deployment.endpoint.watch import OnLook
 from semif.deployment.target_cdk import OnLine
 from semif.environment.environment import Environment
 from semif.lock.lock_file import Lock

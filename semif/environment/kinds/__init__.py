@@ -7,7 +7,7 @@ from semif.environment.kinds.decider import Decider
 from semif.environment.kinds.decision import Decision
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.kinds.text import Text
-from semif.environment.names import KIND_NAMES
+from semif.environment.tables.names import KIND_NAMES
 
 KINDS: dict[str, ServingKind] = {kind.name: kind for kind in (Decision(), Text(), Decider())}
 

@@ -6,7 +6,7 @@ from typing import Any
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.memory_need import MemoryNeed, decider_need
-from semif.environment.raw_tables import RawTables, instance_types_in, table_in
+from semif.environment.tables.raw import RawTables, instance_types_in, table_in
 from semif.images.base_images import Container
 from semif.models.checkpoint.checkpoint_preset import HUB_CACHE, CheckpointPreset, checkpoint_names
 from semif.models.presets import AnyPreset

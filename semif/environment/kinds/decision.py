@@ -6,7 +6,7 @@ from typing import Any
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.memory_need import MemoryNeed, decision_need
-from semif.environment.raw_tables import RawTables, default_of, number_in, table_in
+from semif.environment.tables.raw import RawTables, default_of, number_in, table_in
 from semif.models.presets import AnyPreset
 from semif_adapter.contract.settings import Settings
 

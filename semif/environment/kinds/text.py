@@ -6,7 +6,7 @@ from typing import Any
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.memory_need import MemoryNeed, text_need
-from semif.environment.tables import hub_file_url
+from semif.environment.tables.endpoint import hub_file_url
 from semif.models.presets import AnyPreset
 from semif.sagemaker.llama_server_variables import with_defaults
 from semif_adapter.contract.settings import Settings

@@ -7,7 +7,7 @@ from semif.environment.modes.async_ import Async
 from semif.environment.modes.batch import Batch
 from semif.environment.modes.mode import InferenceMode
 from semif.environment.modes.realtime import Realtime
-from semif.environment.names import MODE_NAMES
+from semif.environment.tables.names import MODE_NAMES
 
 MODES: dict[str, InferenceMode] = {mode.name: mode for mode in (Realtime(), Async(), Batch())}
 

@@ -6,7 +6,7 @@ from typing import Any
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.endpoint import EndpointMode
-from semif.environment.raw_tables import RawTables, number_in, table_in
+from semif.environment.tables.raw import RawTables, number_in, table_in
 from semif_adapter.contract.settings import MOST_QUEUED_TOKENS
 
 DEADLINE_MARGIN_SECONDS = 5

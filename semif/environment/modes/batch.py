@@ -6,7 +6,7 @@ from typing import Any
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.mode import InferenceMode
-from semif.environment.raw_tables import RawTables, table_in
+from semif.environment.tables.raw import RawTables, table_in
 from semif.sagemaker.log_groups import TRANSFORM_LOG_GROUP
 from semif.sagemaker.transform_rules import (
     DEADLINE_SECONDS,

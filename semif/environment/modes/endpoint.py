@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, get_args
 
-from semif.environment.account_tables import budget_problems
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.mode import InferenceMode
-from semif.environment.raw_tables import (
+from semif.environment.tables.account import budget_problems
+from semif.environment.tables.endpoint import DeploymentTable, ScalingTable
+from semif.environment.tables.raw import (
     RawTables,
     default_of,
     instance_types_in,
@@ -15,7 +16,6 @@ from semif.environment.raw_tables import (
     table_in,
     typed_in,
 )
-from semif.environment.tables import DeploymentTable, ScalingTable
 from semif.sagemaker.placement import placement_problems
 from semif.sagemaker.scaling import scaling_problems, unlike_types_warnings
 from semif.sagemaker.update_strategies import Strategy, execution_problems, update_problems

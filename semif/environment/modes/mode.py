@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
-from semif.environment.raw_tables import RawTables
+from semif.environment.tables.raw import RawTables
 
 
 class InferenceMode(ABC):

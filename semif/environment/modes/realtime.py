@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.endpoint import EndpointMode
-from semif.environment.raw_tables import RawTables, default_of, number_in, table_in
-from semif.environment.tables import ScalingTable
+from semif.environment.tables.endpoint import ScalingTable
+from semif.environment.tables.raw import RawTables, default_of, number_in, table_in
 
 _CAPTURE_WARNING = (
     "data_capture: what callers send is kept word for word for {days} days, {percent} % of it; tell them, "

@@ -15,8 +15,8 @@ from semif.serve.own_names import by_own_names_only
 from semif.serve.ui.prompt_view import prompt_view
 from semif_adapter.contract.errors import AdapterError, RequestTimeoutError
 from semif_adapter.contract.settings import Settings
-from semif_adapter.http.media_type import check_media_type
 from semif_adapter.http.replies import error_reply
+from semif_adapter.http.routes.media_type import check_media_type
 from semif_adapter.serving.intake import read_body
 from semif_adapter.serving.request_queue import RequestQueue
 

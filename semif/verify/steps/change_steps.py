@@ -10,8 +10,8 @@ from functools import partial
 from semif.aws.clients import aws_errors
 from semif.client.errors import DecisionError
 from semif.deployment import stages
-from semif.deployment.baking_probe import TAKING_OVER
-from semif.deployment.endpoint_watch import EndpointLook
+from semif.deployment.endpoint.baking_probe import TAKING_OVER
+from semif.deployment.endpoint.watch import EndpointLook
 from semif.deployment.kinds import DEPLOYED_KINDS
 from semif.errors import SemifError
 from semif.sagemaker.update_strategies import ROLLBACK_ALARMS

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 from semif_adapter.contract.errors import InvalidRequestError, OverloadedError
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.strict_json import read_json
+from semif_adapter.forms.openai_decisions.input_types import ITEM_TYPES, PART_TYPES, ROLES
 from semif_adapter.forms.openai_decisions.parse import is_ours, parse_request
 from semif_adapter.forms.openai_decisions.questions import to_questions
 from semif_adapter.forms.openai_decisions.refusal import refusal
 from semif_adapter.forms.openai_decisions.types import (
-    ITEM_TYPES,
-    PART_TYPES,
     QUESTION_TYPES,
-    ROLES,
     OpenAIDecisionInvocation,
     OpenAIDecisionRequest,
 )

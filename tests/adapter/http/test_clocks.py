@@ -17,7 +17,7 @@ from tests.support.servers.adapter_process import Adapter
 
 SETTABLE = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 TELLERS = {
-    "adapter_image/semif_adapter/http/v1.py",  # since when the model is there, as a day
+    "adapter_image/semif_adapter/http/routes/v1.py",  # since when the model is there, as a day
     "adapter_image/semif_adapter/serving/telemetry.py",  # when figures were observed
     "semif/aws/aws_time.py",  # before the first word of AWS's
 }

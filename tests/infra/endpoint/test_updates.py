@@ -10,7 +10,7 @@ from aws_cdk.assertions import Template
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semif.deployment.endpoint_template import deploy_seconds
+from semif.deployment.endpoint.template import deploy_seconds
 from semif.errors import ProblemsError
 from semif.sagemaker.placement import MAX_PROVISION_SECONDS, MIN_PROVISION_SECONDS
 from semif.sagemaker.update_strategies import (

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from semif.aws.clients import Aws
 from semif.aws.container_log import ContainerLog, follow_log, read_log
 from semif.cli import main
-from semif.deployment.token_rate import rate_from_log
+from semif.deployment.endpoint.token_rate import rate_from_log
 from semif.errors import SemifError
 from semif.sagemaker.log_groups import log_group
 

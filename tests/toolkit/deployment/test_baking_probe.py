@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from semif.deployment.baking_probe import BakingProbe
-from semif.deployment.endpoint_watch import EndpointLook
+from semif.deployment.endpoint.baking_probe import BakingProbe
+from semif.deployment.endpoint.watch import EndpointLook
 from semif.errors import SemifError
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from semif.aws.clients import Aws
 from semif.aws.expiry import read_expiry
 from semif.cli import main
-from semif.deployment.endpoint_watch import EndpointLook, OnLook
+from semif.deployment.endpoint.watch import EndpointLook, OnLook
 from semif.deployment.removal import gap_of
 from semif.deployment.rollback import deployed_lock, find_rollback
 from semif.deployment.stages import deploy_endpoint, destroy, roll_back

@@ -2,7 +2,7 @@
 
 import pytest
 
-from semif.deployment.endpoint_watch import EndpointWatch
+from semif.deployment.endpoint.watch import EndpointWatch
 from tests.support.servers.recorded import Recorded, Reply
 
 NEVER = 3600.0

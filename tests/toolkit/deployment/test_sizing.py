@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semif.cli import main
-from semif.deployment.capacity import MAX_BUSY, RequestLoad, size
+from semif.deployment.endpoint.capacity import MAX_BUSY, RequestLoad, size
 from semif.errors import SemifError
 from tests.support.servers.running import running
 

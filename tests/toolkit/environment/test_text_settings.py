@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from xllamacpp import xllamacpp as extension
 
-from local_aws.sagemaker.llama_cpp_container import server_flags
-from local_aws.sagemaker.llama_server import FlagsError, parse_flags
+from local_aws.sagemaker.hosts.llama_cpp_container import server_flags
+from local_aws.sagemaker.hosts.llama_server import FlagsError, parse_flags
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.errors import ProblemsError
 from semif.sagemaker.llama_server_flags import BARE_FLAGS, VALUE_FLAGS

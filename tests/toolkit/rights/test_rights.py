@@ -21,7 +21,8 @@ from semif.environment.environment import Environment, environment_names, load_e
 from semif.rights.github import ci_policies, ci_template
 from semif.rights.place import Place, bootstrap_parameter
 from semif.rights.policies import policy
-from semif.rights.table import OF_NO_ENVIRONMENT, RIGHTS, TASKS
+from semif.rights.right import TASKS
+from semif.rights.table import OF_NO_ENVIRONMENT, RIGHTS
 from tests.infra.account_cases import ACCOUNT_CASES, BUCKET, FILES_BUCKET, ROLE_ARN
 
 ACCOUNT, REGION = "111122223333", "eu-central-1"

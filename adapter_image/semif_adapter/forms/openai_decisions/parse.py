@@ -17,26 +17,28 @@ from semif_adapter.contract.request_problems import (
     type_name,
     value_at,
 )
-from semif_adapter.forms.openai_decisions.state import state_of
-from semif_adapter.forms.openai_decisions.types import (
+from semif_adapter.forms.openai_decisions.input_types import (
     ITEM_TYPES,
     PART_TYPES,
-    QUESTION_TYPES,
     ROLES,
-    OpenAIChoice,
     OpenAICustomToolCall,
-    OpenAIDecisionInvocation,
-    OpenAIDecisionRequest,
     OpenAIFunctionCall,
     OpenAIJson,
-    OpenAILevel,
     OpenAIMessage,
-    OpenAIOption,
-    OpenAIPredicate,
     OpenAIRefusal,
-    OpenAIScore,
     OpenAIText,
     OpenAIToolOutput,
+)
+from semif_adapter.forms.openai_decisions.state import state_of
+from semif_adapter.forms.openai_decisions.types import (
+    QUESTION_TYPES,
+    OpenAIChoice,
+    OpenAIDecisionInvocation,
+    OpenAIDecisionRequest,
+    OpenAILevel,
+    OpenAIOption,
+    OpenAIPredicate,
+    OpenAIScore,
 )
 
 _QUESTIONS: dict[str, type[BaseModel]] = {

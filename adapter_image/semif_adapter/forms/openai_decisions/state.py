@@ -6,11 +6,10 @@ from pydantic import JsonValue
 
 from semif_adapter.contract.question import Content as State
 from semif_adapter.contract.question import content_text
-from semif_adapter.forms.openai_decisions.types import (
+from semif_adapter.forms.openai_decisions.input_types import (
     Content,
     Item,
     OpenAICustomToolCall,
-    OpenAIDecisionInvocation,
     OpenAIFunctionCall,
     OpenAIJson,
     OpenAIMessage,
@@ -18,6 +17,7 @@ from semif_adapter.forms.openai_decisions.types import (
     OpenAIText,
     Part,
 )
+from semif_adapter.forms.openai_decisions.types import OpenAIDecisionInvocation
 
 _Calls = Mapping[tuple[str, str], int]
 """The numbers of calls, by type and id."""

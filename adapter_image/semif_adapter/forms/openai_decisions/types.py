@@ -3,8 +3,7 @@
 Read from the types of the PyPI package `openai` 3.57.0 (`client.decisions.create`) on 2026-11-30.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag
 
@@ -16,133 +15,24 @@ from semif_adapter.contract.wire import (
     SharedTiming,
     WireModel,
 )
-
-ROLES = ("user", "developer", "system", "assistant")
-ITEM_TYPES = (
-    "message",
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "custom_tool_call_output",
+from semif_adapter.forms.openai_decisions.input_types import (
+    SEQUENCE,
+    STRING,
+    Instructions,
+    Items,
+    shape_of,
+    type_of,
 )
-PART_TYPES = ("input_text", "input_json", "output_text", "refusal")
+
 QUESTION_TYPES = ("predicate", "choice", "score")
-STRING, SEQUENCE, BOOLEAN = "<string>", "<array>", "<boolean>"
-"""Which member of a union a value is of; pydantic puts these into an error's location, where no key of a
-document can be taken for them."""
-
-
-def _shape_of(value: object) -> str | None:
-    if isinstance(value, str):
-        return STRING
-    return SEQUENCE if isinstance(value, list | tuple) else None
+BOOLEAN = "<boolean>"
+"""As `STRING`, of a value to choose."""
 
 
 def _scalar_of(value: object) -> str | None:
     return BOOLEAN if isinstance(value, bool) else STRING if isinstance(value, str) else None
 
 
-def _type_of(value: Any) -> str | None:
-    kind = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
-    return f"<{kind}>" if isinstance(kind, str) else None
-
-
-def _item_type_of(value: Any) -> str | None:
-    """A message may leave its type out."""
-    return "<message>" if isinstance(value, Mapping) and "type" not in value else _type_of(value)
-
-
-class _InputModel(WireModel):
-    """What the input is made of; further keys of OpenAI's (ids, statuses, cache breakpoints) are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class OpenAIText(_InputModel):
-    """Text: of a user or a tool, or what an assistant wrote."""
-
-    type: Literal["input_text", "output_text"]
-    text: str
-
-
-class OpenAIJson(_InputModel):
-    """Data, shown to the model as compact JSON."""
-
-    type: Literal["input_json"]
-    data: dict[str, JsonValue] | list[dict[str, JsonValue]]
-
-
-class OpenAIRefusal(_InputModel):
-    """What an assistant wrote when it declined."""
-
-    type: Literal["refusal"]
-    refusal: str
-
-
-Part = Annotated[
-    Annotated[OpenAIText, Tag("<input_text>")]
-    | Annotated[OpenAIText, Tag("<output_text>")]
-    | Annotated[OpenAIJson, Tag("<input_json>")]
-    | Annotated[OpenAIRefusal, Tag("<refusal>")],
-    Discriminator(_type_of),
-]
-Parts = Annotated[tuple[Part, ...], Field(strict=False)]  # JSON has no tuples: let arrays become them
-Content = Annotated[
-    Annotated[str, Tag(STRING)] | Annotated[Parts, Tag(SEQUENCE)],
-    Discriminator(_shape_of),
-]
-
-
-class OpenAIMessage(_InputModel):
-    """A turn of a conversation."""
-
-    type: Literal["message"] = "message"
-    role: Literal["user", "developer", "system", "assistant"]
-    content: Content
-
-
-class OpenAIFunctionCall(_InputModel):
-    """A tool that the assistant called; `arguments` is JSON text."""
-
-    type: Literal["function_call"]
-    call_id: str
-    name: str
-    namespace: str | None = None
-    arguments: str
-
-
-class OpenAICustomToolCall(_InputModel):
-    """A tool that the assistant called with free text."""
-
-    type: Literal["custom_tool_call"]
-    call_id: str
-    name: str
-    namespace: str | None = None
-    input: str
-
-
-class OpenAIToolOutput(_InputModel):
-    """What the call of that id, earlier in the input, gave back."""
-
-    type: Literal["function_call_output", "custom_tool_call_output"]
-    call_id: str
-    output: Content
-
-
-Item = Annotated[
-    Annotated[OpenAIMessage, Tag("<message>")]
-    | Annotated[OpenAIFunctionCall, Tag("<function_call>")]
-    | Annotated[OpenAIToolOutput, Tag("<function_call_output>")]
-    | Annotated[OpenAICustomToolCall, Tag("<custom_tool_call>")]
-    | Annotated[OpenAIToolOutput, Tag("<custom_tool_call_output>")],
-    Discriminator(_item_type_of),
-]
-Items = Annotated[tuple[Item, ...], Field(strict=False, min_length=1)]
-Instructions = Annotated[
-    Annotated[NonEmptyText, Tag(STRING)]
-    | Annotated[tuple[Part, ...], Field(strict=False, min_length=1), Tag(SEQUENCE)],
-    Discriminator(_shape_of),
-]
 ChoiceValue = Annotated[
     Annotated[NonEmptyText, Tag(STRING)] | Annotated[bool, Tag(BOOLEAN)],
     Discriminator(_scalar_of),
@@ -193,7 +83,7 @@ Question = Annotated[
     Annotated[OpenAIPredicate, Tag("<predicate>")]
     | Annotated[OpenAIChoice, Tag("<choice>")]
     | Annotated[OpenAIScore, Tag("<score>")],
-    Discriminator(_type_of),
+    Discriminator(type_of),
 ]
 
 
@@ -209,7 +99,7 @@ class OpenAIDecisionInvocation(WireModel):
     model: str | None = None
     input: Annotated[
         Annotated[NonEmptyText, Tag(STRING)] | Annotated[Items, Tag(SEQUENCE)],
-        Discriminator(_shape_of),
+        Discriminator(shape_of),
     ]
     questions: Annotated[tuple[Question, ...], Field(strict=False, min_length=1)]
     prompt_cache_key: str | None = None

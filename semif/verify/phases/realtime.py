@@ -1,0 +1,180 @@
+"""The steps of a realtime endpoint of kind decision, in order."""
+
+from dataclasses import replace
+
+from semif.verify import forms
+from semif.verify.phases.shared import (
+    API,
+    CREATE,
+    FALLBACK,
+    GUIDE,
+    IN_SERVICE,
+    LOGS,
+    NO_WATCHING,
+    PLACES_NOTHING,
+    PREFIX,
+)
+from semif.verify.step import Phase, Step
+from semif.verify.steps import change_steps, endpoint_steps, setting_steps
+
+REALTIME = Phase(
+    forms.realtime,
+    (
+        Step(
+            "deploy",
+            IN_SERVICE,
+            CREATE,
+            endpoint_steps.deploy,
+            rows=(
+                "Artifacts and Endpoint stacks",
+                "account, bootstrap and quotas",
+                "archive published to S3",
+                "permissions of the roles",
+                "`buildspec.model.yml`",
+                "`buildspec.yml` (image)",
+                "the image on the published base",
+                "scan findings",
+            ),
+            minutes=25,
+        ),
+        Step(
+            "ask",
+            "InvokeEndpoint answers with the body that the container returned",
+            f"{API}API_runtime_InvokeEndpoint.html",
+            endpoint_steps.ask,
+            rows=("Artifacts and Endpoint stacks",),
+            minutes=1,
+        ),
+        Step(
+            "labelled tasks",
+            "as many requests as are sent at once are answered, each by the container",
+            f"{API}API_runtime_InvokeEndpoint.html",
+            endpoint_steps.labelled,
+            rows=("labelled tasks",),
+            minutes=1,
+        ),
+        Step(
+            "compare",
+            "the container gets the model data unchanged: the numbers are those of the same file elsewhere, "
+            "but for the rounding of another processor",
+            f"{GUIDE}your-algorithms-inference-code.html",
+            endpoint_steps.compare,
+            rows=("the adapter on llama.cpp",),
+            minutes=3,
+        ),
+        replace(
+            LOGS,
+            expected=f"{LOGS.expected}; the InferenceId of a call comes to the container as a header",
+            rows=("ids of calls",),
+        ),
+        Step(
+            "pool",
+            "the types of a pool are tried in the order of their priority until one has capacity",
+            f"{GUIDE}realtime-endpoints-heterogeneous.html",
+            setting_steps.pool,
+            rows=("instance pools",),
+            minutes=0.5,
+            not_local=PLACES_NOTHING,
+            not_for=setting_steps.no_pool,
+        ),
+        FALLBACK,
+        Step(
+            "GPU",
+            "the driver of the inference AMI fits the CUDA of the container",
+            f"{API}API_ProductionVariant.html",
+            setting_steps.gpu,
+            rows=("the adapter on a GPU", "batched mode"),
+            minutes=0.5,
+            not_local="this machine's adapter takes the library of a wheel, whatever the instance's type",
+            not_for=setting_steps.no_gpu,
+        ),
+        Step(
+            "network and key",
+            "the model's interfaces are in the subnets of VpcConfig, volumes are encrypted with KmsKeyId",
+            f"{GUIDE}host-vpc.html",
+            setting_steps.network,
+            rows=("VPC, KMS key",),
+            minutes=0.5,
+            not_local="the AWS on this machine has no networks and applies no key",
+            not_for=setting_steps.no_network,
+        ),
+        Step(
+            "role",
+            "the role in ExecutionRoleArn is what SageMaker assumes to fetch the model and the image",
+            f"{API}API_CreateModel.html",
+            setting_steps.role,
+            rows=("an existing role",),
+            minutes=0.5,
+            not_local="the AWS on this machine asks no role for anything",
+            not_for=setting_steps.no_role,
+        ),
+        PREFIX,
+        Step(
+            "calibration",
+            "what is in the model archive is in the container's model folder",
+            f"{GUIDE}your-algorithms-inference-code.html",
+            setting_steps.calibration,
+            rows=("calibration",),
+            minutes=0.5,
+            not_for=setting_steps.no_calibration,
+        ),
+        Step(
+            "captured data",
+            "a sampled request and its answer come into the bucket of DataCaptureConfig within minutes, as a "
+            "line of JSON under ENDPOINT/VARIANT/yyyy/mm/dd/hh",
+            f"{GUIDE}model-monitor-data-capture-endpoint.html",
+            setting_steps.captured,
+            rows=("data capture",),
+            minutes=8,
+        ),
+        Step(
+            "update",
+            "UpdateEndpoint starts a new fleet, shifts the traffic to it and ends the old one; requests are "
+            "answered all the while",
+            f"{GUIDE}deployment-guardrails-blue-green-all-at-once.html",
+            change_steps.update,
+            rows=("requests while new instances take over", "updates, rollback, placement"),
+            minutes=30,
+            instances=2,
+        ),
+        Step(
+            "rollback",
+            "an alarm of AutoRollbackConfiguration that goes off while the new fleet bakes sends all traffic "
+            "back to the old one; SetAlarmState sets an alarm off for a test",
+            f"{GUIDE}deployment-guardrails-configuration.html",
+            change_steps.rollback,
+            rows=("a deployment followed", "updates, rollback, placement"),
+            minutes=35,
+            instances=2,
+        ),
+        Step(
+            "figures",
+            "CloudWatch has the endpoint's metrics every minute, and those of the embedded metric format",
+            f"{GUIDE}monitoring-cloudwatch.html",
+            change_steps.read_figures,
+            rows=("figures for CloudWatch", "scaling policies, update strategies"),
+            minutes=8,
+            not_local=NO_WATCHING,
+        ),
+        Step(
+            "scale",
+            "target tracking on the concurrent requests of a model adds instances while there are more than "
+            "its target",
+            f"{GUIDE}endpoint-auto-scaling-policy.html",
+            change_steps.scale,
+            rows=("scaling policies, update strategies", "updates, rollback, placement", "`semif verify`"),
+            minutes=25,
+            instances=forms.MOST_INSTANCES,
+            not_local=NO_WATCHING,
+        ),
+        Step(
+            "overload",
+            "a container's 5xx comes back as ModelError (424) with OriginalStatusCode",
+            f"{API}API_runtime_InvokeEndpoint.html",
+            endpoint_steps.overload,
+            rows=("the client: overload", "overload, deadlines"),
+            minutes=3,
+            instances=forms.MOST_INSTANCES,
+        ),
+    ),
+)
