@@ -107,6 +107,20 @@ def test_each_setting_is_measured_beside_the_adapters_own(tiny_gguf: Callable[..
     assert rows == ["| setting", "| the adapter's", "| keys and values in f32"]
 
 
+def test_padded_passes_are_measured_beside_plain_ones(tiny_gguf: Callable[..., Path]) -> None:
+    command = ["-m", "bench.settings.tiles", str(tiny_gguf()), "--rounds", "1", "--depths", "50"]
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = [line.split(" | ")[1:4:2] for line in done.stdout.splitlines() if line.startswith("| 50 |")]
+    assert [(count, "padded" in ruled) for count, ruled in told] == [
+        ("35", False),
+        ("42", False),
+        ("48", False),
+        ("56", True),
+        ("63", True),
+    ]
+
+
 def test_the_profile_tells_parts_in_process_and_over_http(tiny_gguf: Callable[..., Path]) -> None:
     command = ["-m", "bench.profile", "--model", str(tiny_gguf()), "--decisions", "2"]
     done = subprocess.run([sys.executable, *command], cwd=ROOT, check=False, capture_output=True, text=True)
