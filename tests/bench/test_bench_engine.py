@@ -11,6 +11,7 @@ import pytest
 
 from bench.engine.report.keep import keep_run, keep_section
 from bench.engine.rounds.measure import Quartiles
+from bench.settings import tiles
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -105,6 +106,23 @@ def test_each_setting_is_measured_beside_the_adapters_own(tiny_gguf: Callable[..
     assert done.returncode == 0, done.stderr
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ")]
     assert rows == ["| setting", "| the adapter's", "| keys and values in f32"]
+
+
+def test_padded_passes_are_measured_beside_plain_ones(
+    tiny_gguf: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tiles", str(tiny_gguf()), "--rounds", "1", "--depths", "50"])
+    tiles.main()
+    told = [
+        line.split(" | ")[1:4:2] for line in capsys.readouterr().out.splitlines() if line.startswith("| 50 |")
+    ]
+    assert [(count, "padded" in ruled) for count, ruled in told] == [
+        ("35", False),
+        ("42", False),
+        ("48", False),
+        ("56", True),
+        ("63", True),
+    ]
 
 
 def test_the_profile_tells_parts_in_process_and_over_http(tiny_gguf: Callable[..., Path]) -> None:

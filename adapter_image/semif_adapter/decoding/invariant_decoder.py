@@ -10,6 +10,7 @@ from semif_adapter.decoding.prefix_cache import PrefixCache
 from semif_adapter.decoding.self_test import can_cut_tail, prove
 from semif_adapter.decoding.steps import Steps, in_turn
 from semif_adapter.decoding.streams import Stream
+from semif_adapter.decoding.tiles import choose_tiles
 from semif_adapter.llama.context import Context
 from semif_adapter.llama.model import Model, Tokens
 
@@ -34,7 +35,8 @@ class InvariantDecoder:
         """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`."""
         self.context = Context(model, streams=streams, context_tokens=context_tokens, threads=threads)
         self.can_cut = not model.has_recurrent_layers and can_cut_tail(self.context, sample)
-        opened = [Stream(self.context, index, can_cut=self.can_cut) for index in range(streams)]
+        tiles = choose_tiles(self.context, model, sample, reads_head=reads_head) if self.can_cut else None
+        opened = [Stream(self.context, index, can_cut=self.can_cut, tiles=tiles) for index in range(streams)]
         self.invariant, restores = prove(self.context, opened, sample, reads_head=reads_head)
         # llama.cpp leaves out of a state what a sliding window no longer sees, so that the rest is restored
         # into other cells: other last bits, of prompts longer than the self-test's.

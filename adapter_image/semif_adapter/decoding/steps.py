@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from semif_adapter.decoding.tiles import Tiles
 from semif_adapter.llama.context import Context, Pass, Rows
 from semif_adapter.llama.model import Tokens
 
@@ -20,12 +21,20 @@ now, ask again after somebody else's pass. Closed in between it gives back what 
 
 
 def forward(
-    sequence: int, position: int, tokens: Tokens, wanted: int, most: int, *, marks: Sequence[int] = ()
+    sequence: int,
+    position: int,
+    tokens: Tokens,
+    wanted: int,
+    most: int,
+    *,
+    marks: Sequence[int] = (),
+    tiles: Tiles | None = None,
 ) -> Steps[Rows]:
     """Run `tokens` at `position` of `sequence`; the logits after each of the last `wanted`.
 
     With `marks`, places in `tokens` in order, the output of a decision head after these instead. They are cut
-    at multiples of `most`, counted from their own start, each part a pass of its own.
+    at multiples of `most`, counted from their own start, each part a pass of its own; with `tiles` a short
+    one is padded where that pays.
     """
     rows: list[Rows] = []
     for start in range(0, len(tokens), most):
@@ -33,7 +42,8 @@ def forward(
         behind = len(tokens) - start - len(part)
         read = min(len(part), max(0, wanted - behind))
         inside = tuple(mark - start for mark in marks if start <= mark < start + len(part))
-        rows += yield [Pass(sequence, position + start, part, read, inside)]
+        padding = tiles.padding(position + start, len(part)) if tiles else 0
+        rows += yield [Pass(sequence, position + start, part, read, inside, padding)]
     told = [one for one in rows if len(one)]
     return told[0] if len(told) == 1 else np.concatenate(told or rows)
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from semif_adapter.contract.errors import EngineError
 from semif_adapter.decoding.steps import Steps, forward
+from semif_adapter.decoding.tiles import Tiles
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.model import Tokens
 
@@ -35,8 +36,10 @@ class Stream:
     through the same computation.
     """
 
-    def __init__(self, context: Context, index: int, *, can_cut: bool) -> None:
+    def __init__(self, context: Context, index: int, *, can_cut: bool, tiles: Tiles | None = None) -> None:
+        """With `tiles` short passes are padded by that rule; only where the model can forget a tail."""
         self.context = context
+        self._tiles = tiles
         self._index = index
         self.can_cut = can_cut
         """Whether the model can forget the last tokens only."""
@@ -55,7 +58,8 @@ class Stream:
         With `marks` the output of a decision head after the tokens at these places: (marks, width).
         """
         length, self.length = self.length, _UNKNOWN
-        rows = yield from forward(self._index, length, tokens, wanted, self.context.batch_tokens, marks=marks)
+        most = self.context.batch_tokens
+        rows = yield from forward(self._index, length, tokens, wanted, most, marks=marks, tiles=self._tiles)
         self.length = length + len(tokens)
         return rows
 

@@ -40,6 +40,8 @@ class Pass(NamedTuple):
     """After how many of the last tokens the logits are read."""
     marks: tuple[int, ...] = ()
     """After which tokens, by their places in `tokens`, the output of a decision head is read instead."""
+    padding: int = 0
+    """So many tokens that mean nothing are computed behind these, and forgotten again."""
 
 
 class Context:
@@ -68,6 +70,8 @@ class Context:
         per_stream = -(-context_tokens // STREAM_ALIGNMENT) * STREAM_ALIGNMENT
         self.cells = per_stream * streams
         """Tokens that all sequences hold together."""
+        self.stream_cells = per_stream
+        """Tokens that a stream holds at most."""
         params = library.llama_context_default_params()
         params.write(layout.n_ctx, "<I", self.cells)
         params.write(layout.n_batch, "<I", batch_tokens)
@@ -137,7 +141,7 @@ class Context:
             self._library.llama_memory_clear(self._memory, True)
 
     def run(self, passes: Sequence[Pass]) -> list[Rows]:
-        """One forward pass over all of `passes`, a batch of tokens at most.
+        """One forward pass over all of `passes`, a batch of tokens at most, their padding among them.
 
         For each the logits after its last `wanted` tokens: float32 of shape (wanted, vocabulary); or, for all
         alike, the head's output after its `marks`: (marks, the head's width). They are the caller's to keep.
@@ -146,19 +150,26 @@ class Context:
         """
         if self._stop.value:
             raise AbandonedError("the computation was abandoned")
-        lengths = [len(part.tokens) for part in passes]
+        lengths = [len(part.tokens) + part.padding for part in passes]
         count = sum(lengths)
-        tokens = np.concatenate([part.tokens for part in passes], dtype=np.int32)
+        tokens = np.concatenate(
+            [np.resize(part.tokens, length) for part, length in zip(passes, lengths, strict=True)],
+            dtype=np.int32,
+        )
         positions = np.concatenate(
-            [np.arange(part.position, part.position + len(part.tokens), dtype=np.int32) for part in passes]
+            [
+                np.arange(part.position, part.position + length, dtype=np.int32)
+                for part, length in zip(passes, lengths, strict=True)
+            ]
         )
         first_id, width = self._sequence_ids.ctypes.data, self._sequence_ids.itemsize
         sequences = np.repeat(
             np.array([first_id + part.sequence * width for part in passes], np.uint64), lengths
         )
         outputs = np.zeros(count, np.int8)
-        ends = np.cumsum(lengths)
-        for end, part in zip(ends, passes, strict=True):
+        starts = np.cumsum([0, *lengths[:-1]])
+        for start, part in zip(starts, passes, strict=True):
+            end = start + len(part.tokens)
             outputs[end - part.wanted : end] = 1
         # llama.cpp then computes the output of every token, so that what only fills the memory goes without.
         reads_head = any(part.marks for part in passes)
@@ -181,10 +192,12 @@ class Context:
         if status != 0:
             raise EngineError(f"llama.cpp could not run a batch of {count} tokens (status {status})")
         rows = []
-        for end, length, part in zip(ends, lengths, passes, strict=True):
-            first = int(end) - length
+        for start, part in zip(starts, passes, strict=True):
+            length = len(part.tokens)
             places = part.marks if reads_head else range(length - part.wanted, length)
-            rows.append(self._rows([first + place for place in places], reads_head=reads_head))
+            rows.append(self._rows([int(start) + place for place in places], reads_head=reads_head))
+            if part.padding and not self.cut(part.sequence, part.position + length):
+                raise EngineError("llama.cpp could not cut the padding of a pass")
         return rows
 
     def _rows(self, indices: Sequence[int], *, reads_head: bool) -> Rows:

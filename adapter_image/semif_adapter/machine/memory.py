@@ -26,7 +26,7 @@ def cache_bytes(metadata: Callable[[str], str | None], tokens: int) -> int:
     Names of the keys: `docs/gguf.md` in ggml. 0 where they do not tell: an architecture whose layers differ
     (an array instead of a number), or that keeps something smaller than keys and values.
     """
-    number = _numbers(metadata)
+    number = whole_numbers(metadata)
     heads = number("attention.head_count")
     if not heads or number("attention.kv_lora_rank"):
         return 0
@@ -42,7 +42,7 @@ def recurrent_bytes(metadata: Callable[[str], str | None], sequences: int) -> in
     Of each recurrent layer the state and what its convolution still sees, 32-bit floats as in llama.cpp's
     `llama_hparams::n_embd_s` and `n_embd_r`. 0 where the metadata tell of no such layers.
     """
-    number = _numbers(metadata)
+    number = whole_numbers(metadata)
     inner, state = number("ssm.inner_size"), number("ssm.state_size")
     seen = max(0, number("ssm.conv_kernel") - 1) * (inner + 2 * number("ssm.group_count") * state)
     interval = number("full_attention_interval")
@@ -50,7 +50,7 @@ def recurrent_bytes(metadata: Callable[[str], str | None], sequences: int) -> in
     return sequences * layers * (inner * state + seen) * STATE_BYTES_PER_VALUE
 
 
-def _numbers(metadata: Callable[[str], str | None]) -> Callable[[str], int]:
+def whole_numbers(metadata: Callable[[str], str | None]) -> Callable[[str], int]:
     """Whole numbers of the model's architecture; 0 where there is none."""
     architecture = metadata("general.architecture")
 
