@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from sagemaker.core.resources import Endpoint
-from sagemaker.core.utils.utils import SageMakerClient
 
 from semif.project.root import project_root
 from tests.support.servers.sagemaker_stand_in import StandIn
@@ -17,6 +15,10 @@ PAGE = (project_root() / "docs" / "sagemaker-sdk.md").read_text()
 def test_the_program_runs_and_a_refusal_is_a_model_error(
     adapter_url: str, stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Here, since each worker collects every file: they take five CPU seconds.
+    from sagemaker.core.resources import Endpoint  # noqa: PLC0415
+    from sagemaker.core.utils.utils import SageMakerClient  # noqa: PLC0415
+
     (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     stand_in.behind = adapter_url
     for name, value in {

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from moto import mock_aws
 
+from local_aws.core import quick_imports
 from semif.aws.clients import Aws
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+
+quick_imports.leave_out()
 
 
 @pytest.fixture

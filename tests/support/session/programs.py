@@ -15,6 +15,10 @@ os.environ["PATH"] = os.pathsep.join([*map(str, FOLDERS), os.environ.get("PATH",
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# pydantic looks for plugins in the metadata of all that is installed here, a fifteenth of a second in each of
+# those programs, and finds none that a test wants.
+os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
+
 # A shell without job control has its programs in the background ignore Ctrl-C, and they have theirs ignore
 # it: tests that send it to a command would see nothing happen.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import distribution
 from pathlib import Path
 
-import cfnlint
 import pytest
 
 from semif.aws.budget_regions import BUDGET_REGIONS, budget_region_problem
@@ -77,7 +77,7 @@ def test_a_given_topic_of_a_budget_is_warned_of(environment_of: EnvironmentOf) -
 
 
 def test_the_regions_of_budgets_are_those_of_cloudformations_registries() -> None:
-    folder = Path(cfnlint.__file__).parent / "data" / "schemas" / "providers"
+    folder = Path(str(distribution("cfn-lint").locate_file("cfnlint/data/schemas/providers")))
     found = {
         path.stem
         for path in folder.glob("*.json")

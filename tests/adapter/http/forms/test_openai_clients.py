@@ -6,13 +6,12 @@ The weights are tiny and random: what the clients read does not depend on them.
 import asyncio
 import json
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_openai.decisions import Choice, Level, OpenAIDecisions, Predicate, Score
 from openai import (
     AsyncOpenAI,
     BadRequestError,
@@ -41,11 +40,37 @@ QUESTIONS: list[Any] = [
     },
     {"type": "score", "instructions": "How angry?", "levels": [{"label": "calm"}, {"label": "angry"}]},
 ]
-LANGCHAIN: dict[str, Any] = {
-    "refund": Predicate(instructions="The customer asks for money."),
-    "team": Choice(instructions="Which team?", choices={"billing": "Payments", "other": None, True: None}),
-    "anger": Score(instructions="How angry?", levels=["calm", Level(label="angry", description="shouts")]),
-}
+
+
+class LangChain(NamedTuple):
+    """What is used of LangChain: a second and a half of imports, which not every worker shall pay."""
+
+    runnable: Any
+    questions: dict[str, Any]
+    states: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def langchain() -> LangChain:
+    with warnings.catch_warnings():  # it puts filters of its own before those of pytest
+        from langchain_core.messages import AIMessage, HumanMessage  # noqa: PLC0415 - see LangChain
+        from langchain_openai.decisions import Choice, Level, OpenAIDecisions, Predicate, Score  # noqa: PLC0415
+
+    choices = {"billing": "Payments", "other": None, True: None}
+    questions = {
+        "refund": Predicate(instructions="The customer asks for money."),
+        "team": Choice(instructions="Which team?", choices=choices),
+        "anger": Score(
+            instructions="How angry?", levels=["calm", Level(label="angry", description="shouts")]
+        ),
+    }
+    states = {
+        "text": STATE,
+        "object": {"ticket": STATE, "open": True},
+        "message": [HumanMessage(STATE)],
+        "conversation": [HumanMessage(STATE), AIMessage("One moment.")],
+    }
+    return LangChain(OpenAIDecisions, questions, states)
 
 
 @pytest.fixture(scope="module")
@@ -136,25 +161,17 @@ def test_the_official_package_asks_from_an_event_loop(url: str) -> None:
     assert asyncio.run(ask()) == ["tiny-qwen3"] * 3
 
 
-STATES: list[Any] = [
-    STATE,
-    {"ticket": STATE, "open": True},
-    [HumanMessage(STATE)],
-    [HumanMessage(STATE), AIMessage("One moment.")],
-]
-
-
-@pytest.mark.parametrize("state", STATES, ids=["text", "object", "message", "conversation"])
-def test_langchains_runnable_gets_typed_answers(url: str, state: Any) -> None:
-    request: Any = {"input": state, "questions": LANGCHAIN}
+@pytest.mark.parametrize("state", ["text", "object", "message", "conversation"])
+def test_langchains_runnable_gets_typed_answers(url: str, langchain: LangChain, state: str) -> None:
+    request: Any = {"input": langchain.states[state], "questions": langchain.questions}
     common: Any = {"model": MODEL, "api_key": KEY, "base_url": url, "max_retries": 0}
 
     async def ask_async() -> Any:
         async with DefaultAsyncHttpxClient() as http:
-            return await OpenAIDecisions(http_async_client=http, **common).ainvoke(request)
+            return await langchain.runnable(http_async_client=http, **common).ainvoke(request)
 
     with DefaultHttpxClient() as http:
-        answered = OpenAIDecisions(http_client=http, **common).invoke(request)
+        answered = langchain.runnable(http_client=http, **common).invoke(request)
     for response in (answered, asyncio.run(ask_async())):
         assert 0 <= response.predicates["refund"].probability <= 1
         assert list(response.choices["team"].probabilities) == ["billing", "other", True]
@@ -223,18 +240,20 @@ def full(start_server: Callable[..., Any], scripted: Any) -> Iterator[FullUntilR
 
 
 @pytest.mark.parametrize("which", ["openai", "openai-async", "langchain", "langchain-async"])
-def test_overload_is_waited_out_by_the_clients_themselves(full: FullUntilRefused, which: str) -> None:
+def test_overload_is_waited_out_by_the_clients_themselves(
+    full: FullUntilRefused, langchain: LangChain, which: str
+) -> None:
     first = full.occupy()
 
-    assert ask_through(which, full) == "scripted"
+    assert ask_through(which, full, langchain) == "scripted"
 
     assert full.refused.is_set()
     first.join(30)
 
 
-def ask_through(which: str, full: FullUntilRefused) -> str:
+def ask_through(which: str, full: FullUntilRefused, langchain: LangChain) -> str:
     """The model that answers; the client's HTTP is its own, watched by a hook."""
-    request: Any = {"input": "second", "questions": {"q": LANGCHAIN["refund"]}}
+    request: Any = {"input": "second", "questions": {"q": langchain.questions["refund"]}}
     sync = DefaultHttpxClient(event_hooks={"response": [full.noted]})
     common: Any = {"api_key": KEY, "base_url": full.url, "max_retries": 8}
 
@@ -244,7 +263,7 @@ def ask_through(which: str, full: FullUntilRefused) -> str:
                 client = AsyncOpenAI(http_client=http, **common)
                 decision = await client.decisions.create(model=MODEL, input="second", questions=QUESTIONS[:1])
                 return decision.model
-            runnable: Any = OpenAIDecisions(model=MODEL, http_async_client=http, **common)
+            runnable = langchain.runnable(model=MODEL, http_async_client=http, **common)
             return str((await runnable.ainvoke(request)).model)
 
     with sync:
@@ -253,7 +272,7 @@ def ask_through(which: str, full: FullUntilRefused) -> str:
         if which == "openai":
             client = OpenAI(http_client=sync, **common)
             return client.decisions.create(model=MODEL, input="second", questions=QUESTIONS[:1]).model
-        runnable: Any = OpenAIDecisions(model=MODEL, http_client=sync, **common)
+        runnable = langchain.runnable(model=MODEL, http_client=sync, **common)
         return str(runnable.invoke(request).model)
 
 
