@@ -220,7 +220,7 @@ def test_from_the_bucket_to_a_run_that_calibrates(live: SimpleNamespace, tmp_pat
 
     unlabelled = run("answered", tasks, "-o", output)
     assert unlabelled.exit_code == 1
-    assert "line 1: expected must be one of the options" in unlabelled.stderr
+    assert "lines 1, 2, 3 and 57 more: expected must be one of the options" in unlabelled.stderr
     rows = [json.loads(text) for text in tasks.read_text().splitlines()]
     for number, row in enumerate(rows):
         row["expected"] = "billing" if number % 3 else "shipping"

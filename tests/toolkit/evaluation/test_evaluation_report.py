@@ -197,9 +197,7 @@ def test_a_file_that_is_no_run_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_package_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(extra.PACKAGES, "no_such_module", "no-such-package")
-    with pytest.raises(
-        SemifError, match=r"no-such-package not installed; run: pip install 'semif\[evaluate\]'"
-    ):
+    with pytest.raises(SemifError, match=r"no-such-package not installed; run `make setup`"):
         extra.need_evaluate_extra()
 
 
