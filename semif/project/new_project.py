@@ -1,7 +1,7 @@
 """A project of one's own: the files that a team keeps, for the toolkit that is installed."""
 
 import json
-from importlib.metadata import version
+from importlib.metadata import distribution
 from pathlib import Path
 
 from semif.project.root import toolkit_root
@@ -37,9 +37,28 @@ def project_files() -> dict[str, bytes]:
         ".gitignore": (_TEMPLATE / "gitignore").read_bytes(),
         "README.md": (_TEMPLATE / "README.md").read_bytes(),
         "cdk.json": (json.dumps(settings, indent=2) + "\n").encode(),
-        "requirements.txt": f"semif[{_EXTRAS}]=={version('semif')}\n".encode(),
+        "requirements.txt": _requirement().encode(),
     }
     return dict(sorted({**copied, **own}.items()))
+
+
+def _requirement() -> str:
+    """The toolkit as it was installed here: from an index, or from a commit (PEP 610, direct_url.json).
+
+    What came from this machine's files has no place that others can take it from: a comment says so, since
+    the name alone may be somebody else's on an index.
+    """
+    semif, name = distribution("semif"), f"semif[{_EXTRAS}]"
+    origin = semif.read_text("direct_url.json")
+    if origin is None:
+        return f"{name}=={semif.version}\n"
+    told = json.loads(origin)
+    if version_control := told.get("vcs_info"):
+        return f"{name} @ {version_control['vcs']}+{told['url']}@{version_control['commit_id']}\n"
+    return (
+        "# Semif was installed from files of this machine. Say where others take it from: an index of yours,\n"
+        f"# or a commit of its repository:\n# {name} @ git+https://HOST/OWNER/REPOSITORY@COMMIT\n"
+    )
 
 
 def write_project(folder: Path) -> tuple[list[str], list[str]]:

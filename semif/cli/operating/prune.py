@@ -38,10 +38,11 @@ def command(
 ) -> None:
     """Delete old models, sources and images of ENV.
 
-    Looks into the bucket and the image repository of ENV for what no lock beside ENV's names (the kept ones
-    for a rollback count), and neither a Model nor an endpoint in the account and region. Tells what that is,
-    its bytes and what storing it costs; with --yes deletes it for good, in all versions. Locks that this
-    checkout does not have are not known to it: pull first, and do not prune while builds run.
+    Looks through the bucket and the image repository of ENV. What a lock in its folder still refers to stays
+    (those kept for a rollback too), and what a Model or an endpoint in the account and region uses. Of all
+    else it tells what it is, its bytes and what storing it costs; with --yes it deletes that for good, in all
+    versions. Locks that this checkout does not have are not known to it: pull first, and do not prune while
+    builds run.
 
     \b
     Examples:

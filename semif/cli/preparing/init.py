@@ -30,4 +30,4 @@ def command(folder: Path, as_json: bool) -> None:
     click.echo(f"{folder.resolve()}: {len(written)} files written")
     for name in kept:
         click.echo(f"kept as it is, and other than this version's: {name}")
-    click.echo("next: pip install -r requirements.txt, npm ci, semif env check (README.md)")
+    click.echo("next: see that requirements.txt says where semif comes from; then README.md")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +112,36 @@ def test_a_second_init_keeps_what_the_team_changed(installed: Path, project: Pat
     assert json.loads(again.stdout)["kept"] == ["environments/dev.toml"]
     assert mine.read_text() == "# ours\n"
     mine.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    ("origin", "required"),
+    [
+        (None, "semif[demo,deploy,evaluate]==0.1.0"),
+        (
+            {"url": "https://example.com/semif", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}},
+            "semif[demo,deploy,evaluate] @ git+https://example.com/semif@c0ffee",
+        ),
+        ({"url": "file:///home/me/semif", "dir_info": {"editable": True}}, None),
+    ],
+)
+def test_a_project_requires_the_toolkit_from_where_it_came(
+    installed: Path, tmp_path: Path, origin: object, required: str | None
+) -> None:
+    """By its name alone, which may be somebody else's, only what came from an index."""
+    (told,) = installed.glob("*.dist-info")
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "semif").symlink_to(installed / "semif")
+    shutil.copytree(told, site / told.name)
+    if origin is not None:
+        (site / told.name / "direct_url.json").write_text(json.dumps(origin))
+    program = (
+        "from semif.project.new_project import project_files;"
+        "print(project_files()['requirements.txt'].decode())"
+    )
+    lines = run(site, tmp_path, "-c", program, PYTHONPATH=f"{site}:{installed}").stdout.split("\n")
+    assert [line for line in lines if line and not line.startswith("#")] == ([required] if required else [])
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
