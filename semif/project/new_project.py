@@ -56,8 +56,8 @@ def _requirement() -> str:
     if version_control := told.get("vcs_info"):
         return f"{name} @ {version_control['vcs']}+{told['url']}@{version_control['commit_id']}\n"
     return (
-        "# Semif was installed from files of this machine. Say where others take it from: an index of yours,\n"
-        f"# or a commit of its repository:\n# {name} @ git+https://HOST/OWNER/REPOSITORY@COMMIT\n"
+        "# Semif was installed from files of this machine. Say where others take it from: an index of\n"
+        f"# yours, or a commit of its repository:\n# {name} @ git+https://HOST/OWNER/REPOSITORY@COMMIT\n"
     )
 
 
