@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from semif.aws.s3 import S3Uri
 from semif.aws.stacks import Stack, require_stack
 from semif.builds.codebuild import SUCCEEDED, BuildError, StartedBuild, follow, require_success, start_build
-from semif.builds.scan_gate import OnNote, check_scan
+from semif.builds.scan_gate import OnNote, check_scans
 from semif.builds.sources import (
     IMAGE_SOURCES,
     SourceZip,
@@ -64,9 +64,8 @@ def build_environment(
     else:
         images, model = _build_model(target, stack, on_change)
     lock = _lock(target, images, _model_part(target, model))
-    for image in lock.images.values():
-        if isinstance(image, BuiltImage):
-            check_scan(target, image.uri, on_note)
+    if built := [image.uri for image in lock.images.values() if isinstance(image, BuiltImage)]:
+        check_scans(target, built, on_note)
     write_lock(target.lock_path, lock)
     return lock
 

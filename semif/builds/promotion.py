@@ -10,7 +10,7 @@ from semif.aws.clients import aws_errors
 from semif.aws.s3 import S3Uri
 from semif.aws.stacks import Stack, require_stack
 from semif.builds.environment_builds import MODELS_PREFIX
-from semif.builds.scan_gate import OnNote, check_scan
+from semif.builds.scan_gate import OnNote, check_scans
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import Container
@@ -73,9 +73,8 @@ def promote(
     carrier = Carrier(source.aws.s3, target.aws.s3, source.account == target.account, progress)
     model_copied = _carry_model(carrier, lock.model, wanted.model, target.environment)
     image_copied = _carry_images(carrier, source, target, lock, wanted)
-    for image in wanted.images.values():
-        if isinstance(image, BuiltImage):
-            check_scan(target, image.uri, on_note)
+    if built := [image.uri for image in wanted.images.values() if isinstance(image, BuiltImage)]:
+        check_scans(target, built, on_note)
     changed = _read(target) != wanted
     if changed:
         write_lock(target.lock_path, wanted)

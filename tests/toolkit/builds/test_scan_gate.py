@@ -1,6 +1,6 @@
 """The scan of an image: what is critical stops its lock, unless accepted; what was not scanned is told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from semif.aws.clients import Aws
 from semif.builds.codebuild import BuildError
-from semif.builds.scan_gate import check_scan
+from semif.builds.scan_gate import check_scans
 from semif.environment.environment import Environment, load_environment
 from semif.errors import ProblemsError
 from semif.images import scan_findings
@@ -52,9 +52,9 @@ def target(aws: Aws, **accepted: str) -> Target:
     return Target(project_root(), environment, aws, "123456789012", lock, local=False, poll_seconds=5)
 
 
-def notes_of(where: Target) -> list[str]:
+def notes_of(where: Target, images: Sequence[ImageRef] = (IMAGE,)) -> list[str]:
     notes: list[str] = []
-    check_scan(where, IMAGE, notes.append)
+    check_scans(where, images, notes.append)
     return notes
 
 
@@ -93,9 +93,9 @@ def test_a_clean_image_passes_without_a_word(aws: Aws, clock: SimpleNamespace) -
 def test_what_is_critical_stops_the_lock_unless_each_is_accepted(aws: Aws, reply: dict[str, Any]) -> None:
     with scanned(aws, reply):
         with pytest.raises(BuildError, match=r"critical findings: CVE-2026-1111, CVE-2026-2222; the lock"):
-            check_scan(target(aws), IMAGE, pytest.fail)
+            check_scans(target(aws), [IMAGE], pytest.fail)
         with pytest.raises(BuildError, match=r"critical findings: CVE-2026-2222; .*\[accepted_findings\]"):
-            check_scan(target(aws, CVE_2026_1111="J. Doe: not reachable"), IMAGE, pytest.fail)
+            check_scans(target(aws, CVE_2026_1111="J. Doe: not reachable"), [IMAGE], pytest.fail)
         both = target(aws, CVE_2026_1111="J. Doe: not reachable", CVE_2026_2222="J. Doe: not called")
         assert notes_of(both) == [
             "CVE-2026-1111 is a critical finding, accepted: J. Doe: not reachable",
@@ -106,12 +106,12 @@ def test_what_is_critical_stops_the_lock_unless_each_is_accepted(aws: Aws, reply
 def test_findings_on_later_pages_count_and_counts_without_names_do_too(aws: Aws) -> None:
     with scanned(aws, scan("COMPLETE", nextToken="more"), scan("COMPLETE", "CVE-2026-1111")) as asked:
         with pytest.raises(BuildError, match="CVE-2026-1111"):
-            check_scan(target(aws), IMAGE, pytest.fail)
+            check_scans(target(aws), [IMAGE], pytest.fail)
         assert '"nextToken": "more"' in asked[1]
     counted = {"findingSeverityCounts": {"CRITICAL": 2}}
     reply = {"imageScanStatus": {"status": "COMPLETE"}, "imageScanFindings": counted}
     with scanned(aws, reply), pytest.raises(BuildError, match=UNNAMED):
-        check_scan(target(aws), IMAGE, pytest.fail)
+        check_scans(target(aws), [IMAGE], pytest.fail)
 
 
 def test_what_is_accepted_and_gone_is_told(aws: Aws) -> None:
@@ -164,3 +164,13 @@ def test_a_finding_is_accepted_by_its_id_and_with_a_reason(environment_of: Any) 
             environment_of(f"{ACCEPTED}{line}\n")
     with pytest.raises(ProblemsError, match=r"\[accepted_findings\] is for images that are built"):
         environment_of(f'{ACCEPTED.replace("decision", "text")}"CVE-2026-12345" = "J. Doe: is not there"\n')
+
+
+def test_a_finding_of_one_of_two_images_is_found(aws: Aws) -> None:
+    where = target(aws, CVE_2026_1111="J. Doe: not reachable", CVE_2026_2222="J. Doe: gone")
+    with scanned(aws, scan("COMPLETE", "CVE-2026-1111"), scan("COMPLETE")):
+        notes = notes_of(where, (IMAGE, IMAGE))
+    assert notes == [
+        "CVE-2026-1111 is a critical finding, accepted: J. Doe: not reachable",
+        "not found (any more), take it out of [accepted_findings]: CVE-2026-2222",
+    ]
