@@ -29,6 +29,8 @@ _WORDINGS = {
     "tuple_type": "must be a list",
 }
 """For pydantic's error types whose own words speak of Python."""
+UNKNOWN_KEY = "unknown_key"
+"""The type of an error, raised by us, whose message goes on after the key: `is not a known key, …`."""
 _LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
 """For a list or table of a wrong length: how its bound is said, and pydantic's name of the bound."""
 _OF_A_KEY = "[key]"
@@ -80,6 +82,8 @@ def _problem(details: ErrorDetails, hidden: Sequence[str]) -> str:
         return f"{key} is missing"
     if details["type"] == "extra_forbidden":
         return f"{key} is not a known key, remove it or check its spelling"
+    if details["type"] == UNKNOWN_KEY:
+        return f"{key} {message}"
     if details["type"] == "value_error":  # our own validators say the value themselves
         return f"{key}: {message}" if key else message
     if details["type"] in _LENGTHS and isinstance(details["input"], Sized):

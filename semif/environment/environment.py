@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from pydantic import ModelWrapValidatorHandler, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic_core import ErrorDetails, InitErrorDetails
 
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.kinds import KINDS
@@ -19,7 +19,9 @@ from semif.environment.modes import MODES
 from semif.environment.modes.async_ import concurrent_invocations
 from semif.environment.modes.mode import InferenceMode
 from semif.environment.problems import problems_together
-from semif.errors import SemifError, shown
+from semif.environment.tables.builds import builds_warnings
+from semif.environment.unknown_keys import unknown_key
+from semif.errors import MAX_LISTED, SemifError, shown
 from semif.images.base_images import Container, check_knows_head
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import build_base
@@ -62,8 +64,9 @@ class Environment(EnvironmentFile):
                     ]
                 )
         except ValidationError as error:
-            of_keys = [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
-            problems = of_keys + problems
+            of_keys = error.errors(include_url=False)
+            told = [_as_meant(details) for details in of_keys[:MAX_LISTED]]  # no more are read by anybody
+            problems = [*told, *cast(list[InitErrorDetails], of_keys[MAX_LISTED:]), *problems]
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return environment
@@ -208,7 +211,8 @@ class Environment(EnvironmentFile):
         """What `region` is not known to have for it."""
         pool = self.endpoint.instance_pool is not None
         warning = pool_region_warning(region) if pool else None
-        return (f"endpoint.{warning}",) if warning is not None else ()
+        of_pool = (f"endpoint.{warning}",) if warning is not None else ()
+        return (*of_pool, *(builds_warnings(self.builds, region) if self.builds is not None else ()))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -258,3 +262,11 @@ def _as_errors(problems: Iterable[str]) -> list[InitErrorDetails]:
         {"type": "value_error", "loc": (), "input": None, "ctx": {"error": ValueError(problem)}}
         for problem in problems
     ]
+
+
+def _as_meant(details: ErrorDetails) -> InitErrorDetails:
+    """The same error; of an unknown key one that says which was meant, where that shows."""
+    meant = unknown_key(details["loc"]) if details["type"] == "extra_forbidden" else None
+    if meant is None:
+        return cast(InitErrorDetails, details)
+    return {"type": meant, "loc": details["loc"], "input": details["input"]}

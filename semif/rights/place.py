@@ -1,11 +1,8 @@
 """ARNs of what an environment has in its account and region, as far as names are known before it is made."""
 
 from dataclasses import dataclass
-from functools import cache
 
-import botocore.session
-from botocore.exceptions import UnknownRegionError
-
+from semif.aws.partitions import partition_of
 from semif.environment.environment import Environment
 from semif.errors import SemifError, shown
 
@@ -27,7 +24,10 @@ class Place:
     @property
     def partition(self) -> str:
         """`aws`, `aws-cn` and so on. Raises SemifError for a region that is none."""
-        return _partition_of(self.region)
+        partition = partition_of(self.region)
+        if partition is None:
+            raise SemifError(f"{shown(self.region)} is no region; give one such as eu-central-1")
+        return partition
 
     def arn(self, service: str, resource: str) -> str:
         """Of a resource of this account and region."""
@@ -99,11 +99,3 @@ def qualifier_of(environment: Environment) -> str:
 def bootstrap_parameter(environment: Environment) -> str:
     """Where that bootstrap leaves its version."""
     return f"/cdk-bootstrap/{qualifier_of(environment)}/version"
-
-
-@cache
-def _partition_of(region: str) -> str:
-    try:
-        return str(botocore.session.get_session().get_partition_for_region(region))
-    except UnknownRegionError:
-        raise SemifError(f"{shown(region)} is no region; give one such as eu-central-1") from None

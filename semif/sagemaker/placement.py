@@ -148,21 +148,21 @@ def volume_warnings(names: Sequence[str], *, volume_size_gb: int | None, encrypt
 
 
 def _accelerator_problems(names: Sequence[str], inference_ami_version: str | None) -> Iterator[str]:
-    accelerators: dict[Accelerator, str] = {}
-    in_order: list[Accelerator] = []
+    in_order: dict[str, Accelerator] = {}
     for name in names:
         try:
-            in_order.append(instance_type(name).accelerator)
+            in_order[name] = instance_type(name).accelerator
         except ValueError as error:
             yield str(error)
-            continue
-        accelerators.setdefault(in_order[-1], name)
-    if len(accelerators) > 1 and [kind for kind, _ in groupby(in_order)] != ["cuda", "cpu"]:
-        mixed = ", ".join(f"{name} ({kind})" for kind, name in accelerators.items())
-        yield (
-            f"the instance types mix accelerators: {mixed}; keep to one, or let a pool of NVIDIA GPUs end in "
-            "x86 CPUs"
+    accelerators = set(in_order.values())
+    if len(accelerators) > 1 and [kind for kind, _ in groupby(in_order.values())] != ["cuda", "cpu"]:
+        mixed = ", ".join(f"{name} ({kind})" for name, kind in in_order.items())
+        keep = (
+            "CPU types must come last, behind all that have GPUs"
+            if accelerators == {"cuda", "cpu"}
+            else "keep to one, or let a pool of NVIDIA GPUs end in x86 CPUs"
         )
+        yield f"the instance types mix accelerators: {mixed}; {keep}"
     elif "cuda" in accelerators and inference_ami_version not in CUDA_AMI_VERSIONS:
         allowed = " or ".join(CUDA_AMI_VERSIONS)
         value = "missing" if inference_ami_version is None else repr(inference_ami_version)

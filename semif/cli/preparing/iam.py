@@ -10,7 +10,7 @@ from semif.cli.options import environment_argument
 from semif.cli.output import print_json
 from semif.environment.environment import load_environment
 from semif.environment.tables.values import AccountId, Region
-from semif.errors import SemifError, shown
+from semif.errors import SemifError, problems_of, shown
 from semif.rights.github import ci_policies, ci_template
 from semif.rights.place import Place
 from semif.rights.policies import policy
@@ -57,6 +57,11 @@ def command(
         document = policy(place, TASKS[TASKS.index(task)])
         if not document["Statement"]:
             raise SemifError(f"there is nothing to {task} of {environment}, and no right is needed for it")
+        if task == "label" and place.environment.data_capture is None:
+            raise SemifError(
+                f"{environment} keeps nothing that could be labelled; add [data_capture] with "
+                f"sampling_percent to environments/{environment}.toml"
+            )
         print_json(document)
         return
     name = github_environment or environment
@@ -82,5 +87,5 @@ def _place(name: str, account: str | None, region: str | None) -> Place:
         try:
             TypeAdapter(kind).validate_python(value)
         except ValidationError as error:
-            raise SemifError(f"--{option}: {error.errors()[0]['msg']}") from None
+            raise SemifError(f"--{option}: {problems_of(error)[0]}") from None
     return Place(environment, str(chosen), str(where))

@@ -39,8 +39,8 @@ class Async(EndpointMode):
             )
         if "data_capture" in tables:
             yield (
-                "[data_capture] is for realtime endpoints; remove it: requests and answers lie in the bucket "
-                "of the queue anyway, for async.expiry_days"
+                "[data_capture] is for realtime endpoints; remove it: a queue has all requests and answers "
+                "in its bucket already"
             )
         key = "concurrent_invocations_per_instance"
         sent = number_in(table_in(tables, "async"), key, 1)

@@ -38,8 +38,8 @@ class Realtime(EndpointMode):
             yield "[async] is for asynchronous endpoints; write mode = 'async' in [endpoint], or remove it"
         if "data_capture" in tables and kind is not None and not kind.runs_adapter:
             yield (
-                f"[data_capture] does not go with kind = '{kind.name}': what is captured is for labelling "
-                "decisions, and this answers in words; remove it"
+                f"[data_capture] does not go with kind = '{kind.name}': what is captured is read as requests "
+                f"to our adapter and its answers, and here {kind.container} answers; remove it"
             )
         yield from super().problems(tables, kind)
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from semif.aws.arn import Arn
 from semif.aws.budget_regions import budget_region_problem
+from semif.aws.partitions import partition_of
 from semif.environment.tables.endpoint import FileTable
 from semif.environment.tables.raw import RawTables, table_in, typed_in
 from semif.environment.tables.values import BucketName, RoleArn
@@ -42,6 +43,13 @@ def existing_problems(tables: RawTables) -> Iterator[str]:
     role = Arn.parse(typed_in(existing, "role_arn", str) or "")
     if role is not None and account and role.account != account:
         yield f"existing.role_arn: {shown(existing['role_arn'])} is not of account {account}, it must be"
+    region = typed_in(tables, "region", str)
+    partition = partition_of(region) if region else None
+    if role is not None and partition is not None and role.partition != partition:
+        yield (
+            f"existing.role_arn: {shown(existing['role_arn'])} is not of the partition {partition}, as "
+            f"{region} is; it must be arn:{partition}:iam::…"
+        )
     if "bucket" in existing and "hf_repo" in table_in(tables, "model"):
         yield "existing.bucket does not go with model.hf_repo: nothing is built or kept; remove it"
     if "files_bucket" in existing and "expiry_days" in table_in(tables, "async"):

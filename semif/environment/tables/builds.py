@@ -64,6 +64,20 @@ class BuildsTable(FileTable):
     """A private ECR repository that has the base image under its pinned digest; kind decision only."""
 
 
+def builds_warnings(table: BuildsTable, region: str) -> Iterator[str]:
+    """What builds in a VPC of `region` may not reach."""
+    found = private_repository(table.base_repository) if table.base_repository is not None else None
+    if found is None or table.vpc_id is None or found[1] == region:
+        return
+    # No problem: a VPC may have an interface endpoint to ECR of another region (AWS's PrivateLink guide,
+    # "Cross-region enabled AWS services", read 2026-11-30), or a NAT.
+    yield (
+        f"builds.base_repository: it is in {found[1]} and the builds' VPC in {region}, whose endpoints to "
+        f"ECR and S3 are usually {region}'s alone; replicate the repository to {region}, or see that the "
+        f"subnets reach ECR and S3 of {found[1]}"
+    )
+
+
 def builds_problems(tables: RawTables, *, builds_image: bool | None) -> Iterator[str]:
     """What of the raw [builds] is for builds that there are not, or lacks its other half.
 

@@ -29,7 +29,7 @@ EnvironmentName = Annotated[
     ),
 ]
 """Part of the names of stacks (`Semif-NAME-…`) and of the endpoint (`semif-NAME`, at most 63 characters)."""
-AccountId = Annotated[str, *_written_as("[0-9]{12}", "12 digits in quotes")]
+AccountId = Annotated[str, *_written_as("[0-9]{12}", "12 digits")]
 Region = Annotated[str, *_written_as("[a-z]{2,4}(-[a-z]+)+-[0-9]", "a region's name, such as eu-central-1")]
 VpcId = Annotated[str, *_written_as("vpc-[0-9a-f]{8,17}", "a VPC's id, such as vpc-0123456789abcdef0")]
 SubnetId = Annotated[str, *_written_as("subnet-[0-9a-f]{8,17}", "an id such as subnet-0123456789abcdef0")]
@@ -122,7 +122,20 @@ HubRevision = Annotated[
 FindingId = Annotated[
     str, *_written_as("[A-Z]+[A-Z0-9]*-[A-Za-z0-9:.-]{4,60}", "a finding's id, such as CVE-2026-12345")
 ]
-Acceptance = Annotated[str, StringConstraints(min_length=10, max_length=500, strip_whitespace=True)]
+
+
+def _acceptance(text: str) -> str:
+    if not 10 <= len(text) <= 500:
+        raise ValueError(f"{shown(text)} must say who accepts the finding, and why, in 10 to 500 characters")
+    return text
+
+
+Acceptance = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True),
+    AfterValidator(_acceptance),
+    Field(json_schema_extra={"minLength": 10, "maxLength": 500}),
+]
 """Who accepts a finding, and why."""
 TimeoutSeconds = Annotated[int, Field(ge=60, le=3600)]
 _Days = Literal[

@@ -158,7 +158,8 @@ def test_a_finding_is_accepted_by_its_id_and_with_a_reason(environment_of: Any) 
     assert read.accepted_findings == {"CVE-2026-12345": "J. Doe: nothing calls it"}
     for line, said in (
         ('"*" = "J. Doe: nothing calls it"', "a finding's id, such as CVE-2026-12345"),
-        ('"CVE-2026-12345" = "ok"', "at least 10"),
+        ('"CVE-2026-12345" = "ok"', "'ok' must say who accepts the finding, and why"),
+        ('"CVE-2026-12345" = ""', "'' must say who accepts the finding, and why, in 10 to 500"),
     ):
         with pytest.raises(ProblemsError, match=said):
             environment_of(f"{ACCEPTED}{line}\n")

@@ -72,6 +72,21 @@ def test_what_is_refused(environment_of: EnvironmentOf, builds: str, problem: st
     assert problem in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("builds", "region", "count"),
+    [
+        (f'{NETWORK}\nbase_repository = "{MIRROR}"', "eu-west-1", 1),
+        (f'{NETWORK}\nbase_repository = "{MIRROR}"', "eu-central-1", 0),
+        (f'base_repository = "{MIRROR}"', "eu-west-1", 0),
+    ],
+)
+def test_a_base_that_a_vpc_of_another_region_may_not_reach_is_warned_of(
+    environment_of: EnvironmentOf, builds: str, region: str, count: int
+) -> None:
+    warnings = environment_of(file(builds, place=f'region = "{region}"')).warnings
+    assert sum(f"it is in eu-central-1 and the builds' VPC in {region}" in line for line in warnings) == count
+
+
 @pytest.mark.parametrize("address", ["https://user:pa55word@h.example.com/simple", "pa55word"])
 def test_a_password_is_refused_and_not_repeated(environment_of: EnvironmentOf, address: str) -> None:
     with pytest.raises(ProblemsError) as caught:

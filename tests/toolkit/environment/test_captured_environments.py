@@ -34,8 +34,9 @@ def test_callers_texts_are_warned_of(environment_of: Any) -> None:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        (text(kind="text"), r"\[data_capture\] does not go with kind = 'text'"),
-        (text(mode="async"), r"\[data_capture\] is for realtime endpoints; remove it"),
+        (text(kind="text"), r"kind = 'text': .* to our adapter .*, and here the published container answers"),
+        (text(kind="decider"), r"kind = 'decider': .*, and here the container for Strands Decider answers"),
+        (text(mode="async"), r"\[data_capture\] is for realtime .*: a queue has all requests and answers"),
         (
             text(mode="batch"),
             r"\[data_capture\] does not go with endpoint\.mode = 'batch'.* are files already",

@@ -1,5 +1,7 @@
 """A pool of GPU types that ends in CPU types: what each accelerator has of its own, and what goes with it."""
 
+import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -48,20 +50,25 @@ def test_words_have_their_layers_on_the_gpu_alone(environment_of: EnvironmentOf)
     }
 
 
+_KEEP = "keep to one, or let a pool of NVIDIA GPUs"
+_LAST = "CPU types must come last, behind all that have GPUs"
+
+
 @pytest.mark.parametrize(
-    "pool",
+    ("pool", "advice"),
     [
-        '["ml.c6i.8xlarge", "ml.g6.xlarge"]',
-        '["ml.g6.xlarge", "ml.c6i.8xlarge", "ml.g5.xlarge"]',
-        '["ml.g6.xlarge", "ml.c7g.8xlarge"]',
-        '["ml.g6.xlarge", "ml.c6i.8xlarge", "ml.c7g.8xlarge"]',
+        ('["ml.c6i.8xlarge", "ml.g6.xlarge"]', _LAST),
+        ('["ml.g6.xlarge", "ml.c6i.8xlarge", "ml.g5.xlarge"]', _LAST),
+        ('["ml.g6.xlarge", "ml.c7g.8xlarge"]', _KEEP),
+        ('["ml.g6.xlarge", "ml.c6i.8xlarge", "ml.c7g.8xlarge"]', _KEEP),
     ],
 )
-def test_gpus_come_first_and_x86_cpus_last(environment_of: EnvironmentOf, pool: str) -> None:
-    with pytest.raises(
-        ProblemsError, match=r"mix accelerators: .*; keep to one, or let a pool of NVIDIA GPUs"
-    ):
+def test_gpus_come_first_and_x86_cpus_last(environment_of: EnvironmentOf, pool: str, advice: str) -> None:
+    with pytest.raises(ProblemsError) as caught:
         environment_of(file(pool))
+    (problem,) = caught.value.problems
+    types = r" \(\w+\), ".join(json.loads(pool))
+    assert re.search(rf"mix accelerators: {types} \(\w+\); {advice}", problem)
 
 
 def test_without_a_host_image_the_gpus_have_no_driver(environment_of: EnvironmentOf) -> None:

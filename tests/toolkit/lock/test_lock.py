@@ -83,7 +83,7 @@ def test_a_write_that_fails_leaves_nothing(
     [
         (["schema"], 2, "schema = 2: must be 1"),
         (["kind"], "poem", "kind = 'poem'"),
-        (["account"], "1234", "account: '1234' must be 12 digits in quotes"),
+        (["account"], "1234", "account: '1234' must be 12 digits"),
         (["colour"], "red", "colour is not a known key"),
         (["image", "uri"], "repo:latest", "image.uri: the image reference 'repo:latest' names a tag"),
         (["image", "uri"], f"repo:v1@sha256:{HASH}", "has a tag beside its digest"),

@@ -19,7 +19,7 @@ BOUNDARY = "arn:aws:iam::999922223333:policy/B"
     ("old", "new", "problem"),
     [
         ("kind =", "account = 111122223333\nkind =", "account = 111122223333: must be text in quotes"),
-        ("kind =", 'account = "1111"\nkind =', "account: '1111' must be 12 digits in quotes"),
+        ("kind =", 'account = "1111"\nkind =', "account: '1111' must be 12 digits"),
         (
             "kind =",
             'region = "Paris"\nkind =',

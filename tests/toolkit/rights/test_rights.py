@@ -264,7 +264,8 @@ def test_the_command_prints_what_it_says_and_refuses_the_rest() -> None:
     assert json.loads(run(main, [*of_ci, "--stack"]).stdout) == ci_template(place_of("dev"), "my/app", "dev")
     for arguments, said in (
         (["dev", "deploy", "--region", REGION], "dev names no account; give --account"),
-        (["dev", "deploy", "--account", "12", "--region", REGION], "--account: "),
+        (["dev", "deploy", "--account", "12", "--region", REGION], "--account: '12' must be 12 digits\n"),
+        (["dev", "label", *where], "add [data_capture] with sampling_percent to environments/dev.toml"),
         (["dev", "deploy", "--account", ACCOUNT, "--region", "zz-middle-1"], "is no region"),
         (["dev", "ci", *where], "--repository is None"),
         (["dev", "ci", *where, "--repository", "my/app:*"], "allowed is OWNER/NAME"),

@@ -1,0 +1,67 @@
+"""Keys of an environment file that no table has where they stand: which key was meant, as far as it shows."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic_core import PydanticCustomError
+
+from semif.environment.environment_file import EnvironmentFile
+from semif.environment.problems import FIXED_SETTINGS
+from semif.errors import MAX_SHOWN, UNKNOWN_KEY
+from semif_adapter.contract.settings import SECRET
+
+_NEVER_IN_THE_FILE = {"": {"name"}, "adapter": {*FIXED_SETTINGS, *SECRET}}
+"""By table, what the types have and no file may set; the empty name is the file's top."""
+_NEARNESS = 0.75
+"""difflib's ratio: one letter more, less or other of four, and not a word that shares half of its letters."""
+
+
+def unknown_key(path: Sequence[int | str]) -> PydanticCustomError | None:
+    """The error that says what the unknown key at `path` was meant to be; None where nothing is near it.
+
+    A key of exactly one other table belongs there; else it is one of its own table, misspelt.
+    """
+    *above, key = map(str, path)
+    own, known = ".".join(above), _keys_by_table()
+    elsewhere = [table for table, keys in known.items() if key in keys]
+    if len(elsewhere) == 1:
+        place = f"in [{elsewhere[0]}]" if elsewhere[0] else "at the top of the file, above all tables"
+        return _error("is not a known key here, it belongs {place}", place=place)
+    near = get_close_matches(key[:MAX_SHOWN], known.get(own, ()), n=1, cutoff=_NEARNESS)
+    if not near:
+        return None
+    meant = f"[{near[0]}]" if not own and near[0] in known else near[0]
+    return _error("is not a known key, did you mean {meant}?", meant=meant)
+
+
+def _error(message: str, **named: str) -> PydanticCustomError:
+    return PydanticCustomError(UNKNOWN_KEY, message, named)
+
+
+@cache
+def _keys_by_table() -> dict[str, list[str]]:
+    """The keys that each table may have in a file, the file's top first, under the empty name."""
+    known = {"": _keys_of("", EnvironmentFile)}
+    for name, field in EnvironmentFile.model_fields.items():
+        table, key = _table_in(field.annotation), field.alias or name
+        if table is not None:
+            known[key] = _keys_of(key, table)
+        elif get_origin(field.annotation) is dict:  # a table whose keys are the user's own
+            known[key] = []
+    return known
+
+
+def _keys_of(name: str, table: type[BaseModel]) -> list[str]:
+    keys = (field.alias or key for key, field in table.model_fields.items())
+    return [key for key in keys if key not in _NEVER_IN_THE_FILE.get(name, ())]
+
+
+def _table_in(annotation: Any) -> type[BaseModel] | None:
+    """The table of a key that may hold one: `Table`, or `Table | None`."""
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return kind
+    return None
