@@ -5,13 +5,14 @@ that are reported, which flatters it a little: look at a second set of tasks bef
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from semif.calibration.grouped_mean import Mean, grouped_mean
+from semif.calibration.fit import need_enough
+from semif.calibration.grouped_mean import Mean, grouped_difference, grouped_mean
 from semif.errors import SemifError
 from semif.evaluation.report.compare import pair
 from semif.evaluation.report.measures import Share, share_of
@@ -61,8 +62,27 @@ class Cascade:
     large_right: Share
     large_seconds: Mean
     large_cost: float | None
+    large_gain: Mean
+    """Right answers of the large model less those of the small one, a share of the tasks."""
+    same_run: bool
+    """Whether both files hold the same answers, times included."""
     left_out: int
     """Tasks that one of the runs alone asked, or that were not the same in both."""
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """Where there is nothing to gain from asking the large model, and what then."""
+        gain = self.large_gain
+        told = f"{gain.value:+.4f}, 95 % interval {gain.low:+.4f} to {gain.high:+.4f}"
+        if self.same_run:
+            yield "both files hold the same run; give one of each model"
+        elif gain.value <= 0:
+            yield f"the large model is right no more often than the small one ({told}); do without it"
+        elif gain.low <= 0:
+            yield (
+                f"the large model is right more often by no more than chance could ({told}); label more "
+                "tasks, or do without it"
+            )
 
 
 class NoCascadeError(SemifError):
@@ -73,18 +93,22 @@ def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -
     """The curve of two runs; `prices` are those of a small and a large decision.
 
     Raises SemifError where a run cannot be read, they have no task in common, the small one tells no
-    probabilities, or all tasks are of one group.
+    probabilities, or as `need_enough` for the tasks on which it does.
     """
     pairs = pair(read_run(small), read_run(large))
     tasks = [_both(*both) for both in zip(pairs.first, pairs.second, strict=True) if both[0].order == 0]
     if all(task.probability is None for task in tasks):
         raise SemifError(f"{small} tells no probabilities, by which it could be escalated; ask another form")
+    need_enough([task.group for task in tasks if task.probability is not None])
     groups = [task.group for task in tasks]
+    small_right, large_right = [task.small_right for task in tasks], [task.large_right for task in tasks]
     return Cascade(
         points=cascade_points(tasks, prices),
-        large_right=share_of([task.large_right for task in tasks], groups),
+        large_right=share_of(large_right, groups),
         large_seconds=grouped_mean([task.large_seconds for task in tasks], groups),
         large_cost=prices and prices[1],
+        large_gain=grouped_difference(large_right, small_right, groups),
+        same_run=pairs.first == pairs.second,
         left_out=pairs.only_in_first + pairs.only_in_second + pairs.unlike,
     )
 
@@ -113,13 +137,15 @@ def _point(tasks: Sequence[Both], threshold: float, prices: tuple[float, float] 
     escalated = [task.probability is None or task.probability < threshold for task in tasks]
     decided = list(zip(tasks, escalated, strict=True))
     right = [task.large_right if up else task.small_right for task, up in decided]
-    lost = [hit - task.large_right for task, hit in zip(tasks, right, strict=True)]
+    large = [task.large_right for task in tasks]
+    # Nothing is left to chance where all are escalated: then it is the large model that answers.
+    difference = Mean(0.0, 0.0, 0.0) if all(escalated) else grouped_difference(right, large, groups)
     seconds = [task.small_seconds + up * task.large_seconds for task, up in decided]
     return CascadePoint(
         threshold=threshold,
         escalated=share_of(escalated, groups),
         right=share_of(right, groups),
-        against_large=grouped_mean(lost, groups),
+        against_large=difference,
         seconds=grouped_mean(seconds, groups),
         cost=grouped_mean([prices[0] + up * prices[1] for up in escalated], groups) if prices else None,
     )

@@ -108,6 +108,15 @@ def fit_prompt(prompt_version: str, answers: Answers) -> PromptFit:
     )
 
 
+def need_enough(groups: Sequence[str]) -> None:
+    """Raises SemifError for answered tasks of these `groups`, one for each, that are too few to tell."""
+    if len(groups) < MIN_TASKS or len(set(groups)) < FOLDS:
+        raise SemifError(
+            f"{len(groups)} answered tasks in {len(set(groups))} groups are too few, needed are "
+            f"{MIN_TASKS} in {FOLDS}"
+        )
+
+
 @dataclass(frozen=True)
 class _Fit:
     fitted: Fitted
@@ -116,11 +125,7 @@ class _Fit:
 
 def _fit(answers: Answers) -> _Fit:
     groups = [answer.group for answer in answers]
-    if len(answers) < MIN_TASKS or len(set(groups)) < FOLDS:
-        raise SemifError(
-            f"{len(answers)} answered tasks in {len(set(groups))} groups are too few, needed are "
-            f"{MIN_TASKS} in {FOLDS}"
-        )
+    need_enough(groups)
     if all(np.ptp(answer.logits) == 0 for answer in answers):
         raise SemifError(_NOTHING)
     if all(answer.logits[answer.expected] == answer.logits.max() for answer in answers):

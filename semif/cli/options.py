@@ -1,7 +1,9 @@
 """What every command on an environment takes, and where it prints its steps."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import click
 from rich.console import Console
 
 from semif.cli.steps import Steps
+from semif.client.errors import AccessError
 from semif.errors import SemifError
 from semif.project.whole_files import cannot_read, check_writable
 
@@ -40,6 +43,17 @@ def url_option(command: Command) -> Command:
 def api_key() -> str | None:
     """What `--url` is asked with: the adapter's own variable, since other users could read an argument."""
     return os.environ.get("SEMIF_API_KEY") or None
+
+
+@contextmanager
+def key_remedy(url: str | None) -> Iterator[None]:
+    """Where the server at `--url` wants a key and none was given, say how: raises SemifError with it."""
+    try:
+        yield
+    except AccessError as error:
+        if url is None or api_key() or error.status != HTTPStatus.UNAUTHORIZED:
+            raise
+        raise SemifError(f"{error}; set SEMIF_API_KEY") from None
 
 
 def requests_to_answers(command: Command) -> Command:

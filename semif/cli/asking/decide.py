@@ -17,7 +17,7 @@ from semif.cli.asking.decide_policy import (
     one_decision,
     show_outcome,
 )
-from semif.cli.options import api_key, target_options, url_option
+from semif.cli.options import api_key, key_remedy, target_options, url_option
 from semif.cli.output import json_option
 from semif.client.client import DecisionClient
 from semif.client.request import request_body
@@ -114,7 +114,8 @@ def command(
         further = further_addressees(policy, endpoints)
         for place in further.values():
             _refuse_others(place, forms=("decision",))
-        with opened(first, api_key=api_key()) as client, ExitStack() as others:
+        wants_key = None if further else url  # a further one may want a key, which has none here
+        with key_remedy(wants_key), opened(first, api_key=api_key()) as client, ExitStack() as others:
             clients = {name: others.enter_context(opened(place)) for name, place in further.items()}
             outcome = decide_under(policy, request, client, clients, accept_mismatch=accept_mismatch)
         if as_json:
@@ -122,7 +123,7 @@ def command(
         else:
             show_outcome(console, request, outcome)
         return
-    with opened(first, api_key=api_key()) as client:
+    with key_remedy(url), opened(first, api_key=api_key()) as client:
         answer = client.ask(body)
     if as_json:
         click.echo(answer.raw)

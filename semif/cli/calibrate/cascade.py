@@ -57,7 +57,8 @@ def cascade(
     along the whole curve. Give one of --lose and --escalate.
 
     --lose counts as reached where the lower end of the 95 % interval of the difference from the large model
-    alone is there. Where no threshold reaches what is wanted the command says so and exits with 1.
+    alone is there. Where no threshold reaches what is wanted the command says so and exits with 1. At
+    least 50 tasks that the small model answered are needed; a warning says where the large one is no better.
 
     \b
     Examples:
@@ -78,8 +79,10 @@ def cascade(
         from semif.calibration.cascade_plot import write_cascade_plot  # noqa: PLC0415 - matplotlib, for the picture
 
         write_cascade_plot(found, point, plot)
+    for warning in found.warnings:
+        click.echo(f"semif: warning: {warning}", err=True)
     if as_json:
-        print_json({"found": asdict(point), **asdict(found)})
+        print_json({"found": asdict(point), **asdict(found), "warnings": list(found.warnings)})
         return
     _print(found, point)
 
@@ -110,4 +113,13 @@ def _print(cascade: "Cascade", found: "CascadePoint") -> None:
         click.echo(
             f"semif: {cascade.left_out} tasks are not the same in both runs and are left out", err=True
         )
-    click.echo(f"escalate below {found.threshold:g}")
+    click.echo(_advice(cascade, found))
+
+
+def _advice(cascade: "Cascade", found: "CascadePoint") -> str:
+    if found.escalated.part == found.escalated.whole:
+        return "always ask the large model"
+    if found.escalated.part == cascade.points[0].escalated.part:
+        unanswered = ", but where the small one gives no valid answer" if found.escalated.part else ""
+        return f"never ask the large model{unanswered}"
+    return f"escalate below {found.threshold:g}"

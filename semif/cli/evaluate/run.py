@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 
 from semif.cli.evaluate.table import table_options
-from semif.cli.options import api_key, target_options, url_option
+from semif.cli.options import api_key, key_remedy, target_options, url_option
 from semif.cli.output import json_option
 from semif.cli.progress import count_on_stderr
 from semif.client.errors import DecisionError
+from semif.environment.environment import environment_names
 from semif.errors import SemifError
 from semif.evaluation.asking.concurrency import MAX_IN_FLIGHT
 from semif.evaluation.asking.evaluation import evaluate
@@ -115,6 +116,8 @@ def run(
     need_evaluate_extra()
     if not arguments or (url is None and len(arguments) < 2):
         raise click.UsageError("give ENV and files of tasks, or --url URL and files of tasks")
+    if url is not None and not Path(arguments[0]).exists() and _is_environment(arguments[0]):
+        raise click.UsageError(f"{arguments[0]} is an environment; give ENV or --url, not both")
     if url is not None and (on_this_machine or profile):
         raise click.UsageError("--url asks a server directly, --local and --profile choose an AWS; give one")
     if rate is not None and concurrency is not None:
@@ -135,7 +138,7 @@ def run(
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
         target = endpoint_target(where, form, max_tokens=max_tokens, connections=connections)
-    with closing(target), count_on_stderr(output.name) as on_answer:
+    with key_remedy(url), closing(target), count_on_stderr(output.name) as on_answer:
         try:
             evaluate(target, sets, asking, output, on_answer, suite=asked_suite)
         except (DecisionError, KeyboardInterrupt):
@@ -147,3 +150,10 @@ def run(
     summary = print_report(output, html=None, markdown_file=None, as_json=as_json)
     if not summary.answered.part:
         raise SemifError(f"no task got a valid answer; {output} has what came instead")
+
+
+def _is_environment(name: str) -> bool:
+    try:
+        return name in environment_names()
+    except SemifError:  # no project is here, and --url needs none
+        return False

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from semif.cli.options import api_key, target_options, url_option
+from semif.cli.options import api_key, key_remedy, target_options, url_option
 from semif.cli.output import json_option, print_json
 from semif.cli.progress import count_on_stderr
 from semif.evaluation.asking.evaluation import evaluate
@@ -67,7 +67,7 @@ def wordings(
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
         target = endpoint_target(where, "decision", max_tokens=1, connections=1)
-    with closing(target):
+    with key_remedy(url), closing(target):
         for name, asked in sets.items():
             with count_on_stderr(name) as on_answer:
                 evaluate(target, [asked], Asking(limit=limit), output / f"{name}.jsonl", on_answer)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from semif.errors import ProblemsError, SemifError
+from semif.errors import SemifError
 from semif.evaluation.asking.forms import RequestForm, no_answer
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
 from semif.evaluation.runs.labelled_tasks import LabelledTask, TaskSet
+from semif.evaluation.runs.lines_error import LinesError
 from semif.evaluation.runs.machine import describe_machine
 from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Asking, Pins, Record, RunHeader, TargetName
@@ -31,7 +32,7 @@ class CapturedAnswer(WireModel):
 def write_captured_run(tasks: TaskSet, output: Path) -> None:
     """Write the answers of `tasks` as the run file `output`; goes on where one of the same tasks is there.
 
-    The time of an answer is the container's own: nobody measured the caller's. Raises ProblemsError for
+    The time of an answer is the container's own: nobody measured the caller's. Raises LinesError for
     tasks that were not captured, SemifError where several models answered, and as `open_run` does.
     """
     answers = _answers(tasks)
@@ -51,18 +52,16 @@ def write_captured_run(tasks: TaskSet, output: Path) -> None:
 
 
 def _answers(tasks: TaskSet) -> dict[str, CapturedAnswer]:
-    """By task. Raises ProblemsError."""
-    answers, problems = {}, []
+    """By task. Raises LinesError."""
+    answers: dict[str, CapturedAnswer] = {}
+    problems: list[tuple[int, str]] = []
     for number, task in enumerate(tasks.tasks, 1):
         try:
             answers[task.id] = CapturedAnswer.model_validate_json(json.dumps(task.captured))
         except ValidationError:
-            problems.append(
-                f"task {number} has no `captured` as `semif evaluate captured` writes it; ask it by `semif "
-                "evaluate run`"
-            )
+            problems.append((number, "no `captured` as `semif evaluate captured` writes it"))
     if problems:
-        raise ProblemsError(tasks.path, problems)
+        raise LinesError(tasks.path, problems, ("ask them by `semif evaluate run`",), each="task")
     return answers
 
 

@@ -20,6 +20,7 @@ from semif.evaluation.report.pictures import (
 )
 from semif.evaluation.report.report_tables import (
     TARGETS,
+    is_asked,
     planned_tasks,
     report_title,
     variants_note,
@@ -27,7 +28,7 @@ from semif.evaluation.report.report_tables import (
 from semif.evaluation.report.summary import Summary, is_replied
 from semif.evaluation.report.svg import Picture
 from semif.evaluation.report.table import ReportTable
-from semif.evaluation.runs.run_file import EvaluationRun, Record
+from semif.evaluation.runs.run_file import EvaluationRun, RunHeader
 
 
 def report_page(
@@ -39,8 +40,8 @@ def report_page(
         title=report_title(header),
         lead=" · ".join(_lead(run)),
         warnings=_warnings(run, summary),
-        tiles=tuple(_tiles(summary)),
-        pictures=tuple(_pictures(run.records, summary)),
+        tiles=tuple(_tiles(header, summary)),
+        pictures=tuple(_pictures(run, summary)),
         tables=tables,
         lists=[*([mistakes] if mistakes else []), *([_wrong_table(summary)] if summary.wrong else [])],
         command="semif evaluate report",
@@ -81,12 +82,12 @@ def _warnings(run: EvaluationRun, summary: Summary) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _tiles(summary: Summary) -> Iterator[Tile]:
+def _tiles(header: RunHeader, summary: Summary) -> Iterator[Tile]:
     right = summary.right
     yield Tile("right", percent(right.value), f"{interval(right)}, {part_of_whole(right)}")
     yield Tile("guessing would get", percent(summary.guessing), "each option equally often")
     yield Tile("valid answers", percent(summary.answered.value), part_of_whole(summary.answered))
-    if (client := summary.client_seconds) is not None:
+    if (client := summary.client_seconds) is not None and is_asked(header):
         yield Tile("median latency", duration(client.p50), f"p95 {duration(client.p95)}, at the client")
     if (calibration := summary.calibration) is not None:
         error = three_decimals(calibration.expected_calibration_error)
@@ -96,12 +97,12 @@ def _tiles(summary: Summary) -> Iterator[Tile]:
         yield Tile("hangs on the order", percent(changed.value), f"{part_of_whole(changed)} tasks")
 
 
-def _pictures(records: tuple[Record, ...], summary: Summary) -> Iterator[Picture]:
+def _pictures(run: EvaluationRun, summary: Summary) -> Iterator[Picture]:
     yield accuracy_picture({"right": summary.families})
     if summary.calibration is not None:
         yield reliability_picture({"answers": summary.calibration.bins})
-    replied = [record for record in records if is_replied(record)]
-    if replied:
+    replied = [record for record in run.records if is_replied(record)]
+    if replied and is_asked(run.header):
         client = [record.client_seconds for record in replied]
         server = [record.server_seconds for record in replied if record.server_seconds is not None]
         yield latency_picture({"client": client} | ({"server": server} if server else {}))

@@ -51,7 +51,7 @@ def report_tables(header: RunHeader, summary: Summary) -> tuple[ReportTable, ...
     tables = [_run_table(header, summary), _answers_table(header, summary)]
     tables += suite_tables({"this run": (header, summary)})
     tables += _group_tables(summary)
-    if summary.client_seconds is not None:
+    if summary.client_seconds is not None and is_asked(header):
         tables.append(_latency_table(summary))
     tables.append(_asking_table(summary))
     if summary.calibration is not None:
@@ -82,6 +82,11 @@ def planned_tasks(header: RunHeader) -> int:
     return total if header.asking.limit is None else min(total, header.asking.limit)
 
 
+def is_asked(header: RunHeader) -> bool:
+    """Whether somebody was asked: a baseline waits for no reply, so that latency tells nothing of it."""
+    return header.target.kind != "baseline"
+
+
 def how_asked(asking: Asking) -> str:
     """By how many callers, or at which rate."""
     return f"{asking.concurrency} at a time" if asking.rate is None else f"{asking.rate:g} arrivals a second"
@@ -101,7 +106,7 @@ def facts(header: RunHeader) -> dict[str, str]:
         "image": pins.image,
         "tasks": ", ".join(f"{tasks.name} ({tasks.sha256[:12]}…)" for tasks in header.tasks),
         "orders of the options": f"as written and up to {asking.orders} further, seed {asking.seed}",
-        "how": how_asked(asking),
+        "how": how_asked(asking) if is_asked(header) else None,
         "from": f"{machine.cpu}, CPUs: {machine.cpus}, load {machine.load_average[0]:.1f} at the start",
         "began": f"{header.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
         "semif": f"{machine.semif}, commit {machine.commit}",

@@ -21,7 +21,7 @@ from semif_adapter.contract.strict_json import read_json
 
 CSV_ENDINGS = frozenset({".csv", ".tsv"})
 PARQUET_ENDING = ".parquet"
-_SEPARATORS = ",;\t"
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 """Of CSV: a semicolon where a comma stands in numbers, a tab where somebody copied from a sheet."""
 
 Row = dict[str, Any]
@@ -66,8 +66,7 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
         text = content.decode()
     except UnicodeDecodeError as error:
         raise SemifError(f"{path} is not UTF-8: byte {error.start} is wrong; save it as CSV UTF-8") from None
-    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), strict=True)
     try:
         names = next(rows, [])
         _check_names(path, names)
@@ -78,6 +77,17 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
             line = rows.line_num + 1
     except csv.Error as error:
         raise SemifError(f"{path}: line {rows.line_num}: {error}") from None
+
+
+def separators(path: Path, content: bytes) -> str | None:
+    """What a CSV file's first line is read as separated by, in words; None for another form of file."""
+    if path.suffix.lower() not in CSV_ENDINGS:
+        return None
+    return _SEPARATORS[_separator(content.decode(errors="replace"))]
+
+
+def _separator(text: str) -> str:
+    return max(_SEPARATORS, key=text.partition("\n")[0].count)
 
 
 def _check_names(path: Path, names: list[str]) -> None:

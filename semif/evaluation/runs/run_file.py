@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic_core import from_json
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
 from semif.evaluation.runs.asked_table import AskedTable
@@ -207,6 +208,11 @@ def read_run(path: Path) -> EvaluationRun:
     try:
         header = RunHeader.model_validate_json(first)
     except ValidationError as error:
+        if _is_task(content.partition(b"\n")[0]):
+            raise SemifError(
+                f"{path} is no run file, it looks like a file of tasks: line 1 has `expected`; ask them by "
+                "`semif evaluate run`, and give the file that it writes"
+            ) from None
         raise SemifError(f"{path} is no run file of this version: line 1: {_first(error)}") from None
     records: list[Record] = []
     problems: list[str] = []
@@ -224,6 +230,15 @@ def read_run(path: Path) -> EvaluationRun:
     if problems:
         raise ProblemsError(path, problems, told=MAX_TOLD)
     return EvaluationRun(path, header, tuple(records))
+
+
+def _is_task(line: bytes) -> bool:
+    """Whether a line looks like a labelled task; answers have `expected`, too, and `option_ids`."""
+    try:
+        row = from_json(line)
+    except ValueError:
+        return False
+    return isinstance(row, dict) and "expected" in row and "option_ids" not in row
 
 
 def keep_runs(runs: Sequence[Path], *outputs: Path | None) -> None:

@@ -20,7 +20,7 @@ from semif.evaluation.runs.labelled_tasks import (
     plain_task,
     read_each,
 )
-from semif.evaluation.runs.rows import ReadRow, Row, read_rows
+from semif.evaluation.runs.rows import ReadRow, Row, read_rows, separators
 from semif.project.toml_file import read_toml
 from semif.project.whole_files import read_whole
 from semif_adapter.contract.errors import InvalidRequestError, Problem
@@ -80,7 +80,9 @@ def read_table(path: Path, columns: Columns) -> TaskSet:
     wrong in its rows.
     """
     content = read_whole(path, MAX_FILE_BYTES)
-    rows = _with_columns(path, read_rows(path, content), columns)
+    between = separators(path, content)
+    how = f", its first line read with {between} between them" if between else ""
+    rows = _with_columns(path, read_rows(path, content), columns, how)
     reading = ((number, partial(_task, read, number, columns)) for number, read in rows)
     advice = (
         f"state is the column {shown(columns.state)}, expected the column {shown(columns.expected)}",
@@ -91,9 +93,12 @@ def read_table(path: Path, columns: Columns) -> TaskSet:
 
 
 def _with_columns(
-    path: Path, rows: Iterator[tuple[int, ReadRow]], columns: Columns
+    path: Path, rows: Iterator[tuple[int, ReadRow]], columns: Columns, how: str
 ) -> Iterator[tuple[int, ReadRow]]:
-    """The same rows. Raises SemifError where the first one, if it is one, lacks a column."""
+    """The same rows. Raises SemifError where the first one, if it is one, lacks a column.
+
+    `how` is what the message adds to the columns that there are.
+    """
     for number, read in rows:
         try:
             row = read()
@@ -102,7 +107,8 @@ def _with_columns(
         lacking = [f"{shown(name)} ({option})" for name, option in columns.named() if name not in row]
         if lacking:
             raise SemifError(
-                f"{path}: its first row has no column {', '.join(lacking)}; its columns are {_names(row)}"
+                f"{path}: its first row has no column {', '.join(lacking)}; its columns are "
+                f"{_names(row)}{how}"
             )
         return chain([(number, read)], rows)
     return iter(())

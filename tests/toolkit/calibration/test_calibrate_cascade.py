@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from semif.calibration.cascade import Both, cascade_points, escalating_at_most, losing_at_most, read_cascade
+from semif.calibration.grouped_mean import grouped_difference
 from semif.cli import main
 from tests.support.runs.synthetic_runs import record, unanswered, write_run
 
@@ -61,23 +62,55 @@ def test_the_curve_goes_up_and_keeps_its_intervals(runs: tuple[Path, Path]) -> N
         assert point.right.low <= point.right.value <= point.right.high
         assert point.seconds.low <= point.seconds.value <= point.seconds.high
         assert point.cost is None
-    assert losing_at_most(found, 0).threshold == escalating_at_most(found, 0.34).threshold == 0.95
+    assert losing_at_most(found, 0.07).threshold == escalating_at_most(found, 0.34).threshold == 0.95
     assert found.left_out == 1
 
 
 def test_what_it_buys_is_told_and_drawn(runs: tuple[Path, Path], tmp_path: Path) -> None:
     picture = tmp_path / "cascade.svg"
-    status, output, error = cascade(*runs, "--lose", "0.02", "--prices", "1", "6", "--plot", picture)
+    status, output, error = cascade(*runs, "--lose", "0.07", "--prices", "1", "6", "--plot", picture)
     assert status == 0, error
     assert output.splitlines()[-1] == "escalate below 0.95"
     (row,) = [line.split() for line in output.splitlines() if "->" in line]
-    assert " ".join(row) == "-> 0.950 33.3% 100.0% 94.0 to 100.0% +0.0 to +0.0 0.433 s 3"
+    assert " ".join(row) == "-> 0.950 33.3% 100.0% 94.0 to 100.0% -6.0 to +6.0 0.433 s 3"
     assert max(map(len, output.splitlines())) <= 80
     assert "1 tasks are not the same in both runs" in error
     assert picture.read_text().lstrip().startswith("<?xml")
     told = json.loads(cascade(*runs, "--escalate", "0.2", "--json")[1])
     assert (told["found"]["escalated"]["part"], told["found"]["right"]["part"]) == (0, 40)
     assert told["large_right"]["part"] == 60
+
+
+def test_answers_alike_are_no_proof_of_themselves(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    """Sixty tasks without a difference bound what is lost at 6 in 100, and not at 0."""
+    large = runs[1]
+    alike = write_run(tmp_path / "alike.jsonl", [record(f"t{n}") for n in range(60)])
+    for small, lose, advice, warning in (
+        (large, "0.07", "never ask", "both files hold the same run; give one of each model"),
+        (alike, "0.07", "never ask", "the large model is right no more often than the small one (+0.0000"),
+        (alike, "0.02", "always ask", "the large model is right no more often than the small one (+0.0000"),
+    ):
+        status, output, error = cascade(small, large, "--lose", lose)
+        assert (status, output.splitlines()[-1]) == (0, f"{advice} the large model")
+        assert f"semif: warning: {warning}" in error
+    missed = [unanswered("t0", "failed", "engine"), *(record(f"t{n}") for n in range(1, 60))]
+    _, output, error = cascade(write_run(tmp_path / "missed.jsonl", missed), large, "--escalate", "0.1")
+    assert "never ask the large model, but where the small one gives no valid answer" in output.splitlines()
+    assert "warning: the large model is right more often by no more than chance could (+0.0167" in error
+    assert "warning" not in cascade(*runs, "--lose", "0.07")[2], "it is right on a third more"
+
+
+def test_the_interval_of_a_difference() -> None:
+    """By hand, Wilson's upper end for none of n is z² / (n + z²), z = 1.96; it mirrors where sides change."""
+    names = [f"t{n}" for n in range(96)]
+    none = grouped_difference([True] * 96, [True] * 96, names)
+    assert (none.value, none.low, none.high) == pytest.approx((0, -0.0385, 0.0385), abs=1e-4)
+    one, other = [n < 60 for n in range(96)], [n % 2 == 0 for n in range(96)]
+    there, back = grouped_difference(one, other, names), grouped_difference(other, one, names)
+    assert there.low < 12 / 96 == there.value < there.high
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+    twelve = grouped_difference([True] * 96, [True] * 96, [f"g{n % 12}" for n in range(96)])
+    assert twelve.low < 5 * none.low, "groups count as one"
 
 
 def test_groups_count_as_one_in_every_interval(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -89,7 +122,7 @@ def test_groups_count_as_one_in_every_interval(runs: tuple[Path, Path], tmp_path
         marked = [json.dumps(one | {"group": f"g{place // 10}"}) for place, one in enumerate(rows)]
         grouped.append(tmp_path / path.name)
         grouped[-1].write_text("\n".join([lines[0], *marked]) + "\n")
-    alone, together = (read_cascade(*both, None).points[0].right for both in (runs, grouped))
+    alone, together = (read_cascade(small, large, None).points[0].right for small, large in (runs, grouped))
     assert (alone.groups, together.groups) == (None, 6)
     assert together.value == alone.value
 
@@ -112,17 +145,18 @@ def test_runs_that_make_no_cascade_are_refused(runs: tuple[Path, Path], tmp_path
     large = runs[1]
     words = write_run(tmp_path / "words.jsonl", [record(f"t{n}", probabilities=None) for n in range(9)])
     never = write_run(tmp_path / "never.jsonl", [unanswered(f"t{n}", "failed", "engine") for n in range(5)])
-    one = write_run(tmp_path / "one.jsonl", [record(f"t{n}", group="same") for n in range(9)])
+    one = write_run(tmp_path / "one.jsonl", [record(f"t{n}", group="same") for n in range(60)])
+    few = write_run(tmp_path / "few.jsonl", [record(f"t{n}") for n in range(49)])
     other = write_run(tmp_path / "other.jsonl", [record("another")])
-    mixed = write_run(
-        tmp_path / "mixed.jsonl", [*(record(f"t{n}") for n in range(5)), unanswered("t5", "failed", "engine")]
-    )
+    failed = unanswered("t50", "failed", "engine")
+    mixed = write_run(tmp_path / "mixed.jsonl", [*(record(f"t{n}") for n in range(50)), failed])
     for first, options, told in (
         (words, ("--lose", "0"), "tells no probabilities"),
         (never, ("--lose", "0"), "tells no probabilities"),
-        (one, ("--lose", "0"), "all tasks are of one group"),
+        (few, ("--lose", "1"), "49 answered tasks in 49 groups are too few, needed are 50 in 5"),
+        (one, ("--lose", "0"), "60 answered tasks in 1 groups are too few"),
         (other, ("--lose", "0"), "have no task in common"),
-        (mixed, ("--escalate", "0"), "no threshold escalates at most 0: 0.167 of the tasks"),
+        (mixed, ("--escalate", "0"), "no threshold escalates at most 0: 0.020 of the tasks"),
     ):
         status, output, error = cascade(first, large, *options)
         assert (status, output) == (1, "")

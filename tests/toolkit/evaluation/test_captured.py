@@ -255,11 +255,15 @@ def test_what_was_not_captured_or_is_of_several_models_is_refused(
 ) -> None:
     quiet = run("captured", "quiet", "-o", tmp_path / "a")
     assert (quiet.exit_code, "quiet captures nothing; add [data_capture]" in quiet.stderr) == (1, True)
-    labelled = {**decision("x", "t1"), "expected": "billing"}
+    labelled = [{**decision("x", f"t{n}"), "expected": "billing"} for n in range(5)]
     path = tmp_path / "tasks.jsonl"
-    path.write_text(json.dumps(labelled) + "\n")
+    path.write_text("".join(json.dumps(row) + "\n" for row in labelled))
     plain = run("answered", path, "-o", tmp_path / "run.jsonl")
-    assert (plain.exit_code, "task 1 has no `captured`" in plain.stderr) == (1, True)
+    assert plain.exit_code == 1
+    assert plain.stderr.splitlines() == [
+        f"semif: {path}: tasks 1, 2, 3 and 2 more: no `captured` as `semif evaluate captured` writes it",
+        "  ask them by `semif evaluate run`",
+    ]
     rows = drawn(*(asked({"decision": decision(f"{n}")}, "billing", f"e{n}") for n in range(2))).rows
     rows[1]["captured"]["reply"]["result"]["model"]["sha256"] = "1" * 64
     path.write_text("".join(json.dumps({**row, "expected": "billing"}) + "\n" for row in rows))
@@ -270,7 +274,7 @@ def test_what_was_not_captured_or_is_of_several_models_is_refused(
 def test_answers_of_system_one_make_a_run_without_logits(live: SimpleNamespace, tmp_path: Path) -> None:
     rows = drawn(system_one("event")).rows
     path = tmp_path / "tasks.jsonl"
-    labels = ({"expected": "yes"}, {"expected": 1})
+    labels: tuple[dict[str, Any], ...] = ({"expected": "yes"}, {"expected": 1})
     path.write_text(
         "".join(json.dumps({**row, **label}) + "\n" for row, label in zip(rows, labels, strict=True))
     )

@@ -368,6 +368,7 @@ def test_an_endpoint_that_writes_is_asked_in_words(tmp_path: Path) -> None:
         (("--url", "http://127.0.0.1:1"), 2, "give ENV and files of tasks"),
         (("--url", "http://127.0.0.1:1", "--local", "tasks.jsonl"), 2, "give one"),
         (("--url", "http://127.0.0.1:1", "--rate", "1", "--concurrency", "2", "tasks.jsonl"), 2, "give one"),
+        (("--url", "http://127.0.0.1:1", "dev", "a.jsonl"), 2, "dev is an environment; give ENV or --url"),
         (("--url", "127.0.0.1", "absent.jsonl"), 1, "semif: cannot read absent.jsonl"),
         (("--url", "127.0.0.1", str(LABELLED)), 1, "'127.0.0.1' cannot be asked: an address is http://"),
         (("nothing", str(LABELLED)), 1, "semif: there is no environment"),

@@ -74,6 +74,7 @@ def test_the_answers_are_a_run_that_is_compared(tmp_path: Path) -> None:
     command = ("baseline", EXAMPLES / "tickets.csv", "-o", output, "--id", "ticket", *table)
     status, said = baseline(*command)
     assert (status, "classifier trained on these labels" in said) == (0, True)
+    assert ("Latency" in said, "at a time" in said) == (False, False), "nobody was asked"
     kept = read_run(output)
     assert len(kept.records) == 24
     assert all(abs(sum(one.probabilities or ()) - 1) < 1e-6 for one in kept.records)
@@ -86,6 +87,9 @@ def test_the_answers_are_a_run_that_is_compared(tmp_path: Path) -> None:
         tmp_path / "model.jsonl",
         [record(one.task, expected=one.expected, choice=one.expected, **right) for one in kept.records],
     )
+    page = tmp_path / "page.html"
+    assert baseline("report", output, "--html", page)[0] == 0
+    assert "atency" not in page.read_text()
     status, said = baseline("compare", output, model)
     assert (status, "B is right more often, by more than chance" in " ".join(said.split())) == (0, True)
 

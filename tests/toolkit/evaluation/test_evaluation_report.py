@@ -17,7 +17,7 @@ from semif.evaluation import extra
 from semif.evaluation.report.cells import MAX_TEXT, ForeignText
 from semif.evaluation.report.summary import Summary, summarise
 from semif.evaluation.report.table import ReportTable, markdown
-from semif.evaluation.runs.run_file import Asking, Record
+from semif.evaluation.runs.run_file import Asking, Record, record_line
 from tests.support.runs.synthetic_runs import answers, header, record, unanswered, write_run
 
 WORKED = [
@@ -185,7 +185,13 @@ def test_a_report_is_not_written_over_its_run(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_run_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    for content, told in (("", "no run file"), ("{}\n", "no run file"), (None, "no such file")):
+    task = json.dumps({"state": "a", "expected": "b"})
+    tasks = "no run file, it looks like a file of tasks: line 1 has `expected`"
+    answer = record_line(record("t0"))
+    for content, told in (
+        *((task, tasks), (f"{task}\n", tasks), (answer, "no run file of this version"), ("", "no run file")),
+        *(("{}\n", "no run file"), (None, "no such file")),
+    ):
         if content is None:
             path.unlink()
         else:

@@ -39,7 +39,7 @@ def asking(url: str, output: Path, *further: str, question: str = "Which team?")
     return said(
         EXAMPLES / "tickets.csv", "--url", url, "-o", output,
         *("--state", "text", "--expected", "team", "--id", "ticket", "--question", question),
-        *("--options", EXAMPLES / "tickets.toml", "--slice", "language", *further),
+        "--options", EXAMPLES / "tickets.toml", "--slice", "language", *further,
     )  # fmt: skip
 
 
@@ -134,6 +134,7 @@ def test_any_text_that_csv_can_quote_arrives(
         (b"text,text\n", "has the column 'text' twice; its first line must name the columns"),
         (HEAD.encode(), "holds no task"),
         (b"txt,team\na,bank\n", r"has no column 'text' \(--state\); its columns are 'txt', 'team'"),
+        (b"text,team;x;y\na,bank;1;2\n", r"'text,team', 'x', 'y', its first line read with semicolons"),
         (HEAD.encode() + b"\xff,bank,en\n", "is not UTF-8: byte 19 is wrong; save it as CSV UTF-8"),
         ((HEAD + "a,bank,en\n").encode("utf-16"), "is in UTF-16; save it as UTF-8"),
         (HEAD.encode() + b'a,bank,"en\n', "line 2: unexpected end of data"),

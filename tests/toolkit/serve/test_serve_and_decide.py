@@ -137,8 +137,12 @@ def test_the_key_of_the_environment_is_sent_and_not_told(
     monkeypatch.setenv("SEMIF_API_KEY", "tulip")
     stand_in.script = [Reply(401, adapter_error("authentication_error"))]
     status, output, error = decide("--url", stand_in.url, str(EXAMPLES[0]))
-    assert (status, output, "tulip" in error) == (1, "", False)
+    assert (status, output, "tulip" in error, "set SEMIF_API_KEY" in error) == (1, "", False, False)
     assert stand_in.headers[0]["Authorization"] == "Bearer tulip"
+    monkeypatch.delenv("SEMIF_API_KEY")
+    stand_in.script = [Reply(401, adapter_error("authentication_error"))]
+    status, output, error = decide("--url", stand_in.url, str(EXAMPLES[0]))
+    assert (status, output, error.endswith("; set SEMIF_API_KEY\n")) == (1, "", True)
 
 
 @pytest.mark.parametrize(
