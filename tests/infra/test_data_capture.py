@@ -1,9 +1,11 @@
 """Data capture: what the configuration says, where it lies and for how long, and who may write there."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import Stack
+from aws_cdk import App, Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Template
 
@@ -71,3 +73,15 @@ def test_a_queue_is_not_captured(stack: Stack) -> None:
             model=model,
             model_data_download_timeout_seconds=60,
         )
+
+
+def test_two_stacks_with_one_role_that_exists_write_policies_of_their_own(tmp_path: Path) -> None:
+    """An inline policy's name is its role's alone: of two with one name the later would replace the other."""
+    app = App(outdir=str(tmp_path))
+    stacks = [Stack(app, name) for name in ("one", "two")]
+    for stack in stacks:
+        role = iam.Role.from_role_arn(stack, "Role", "arn:aws:iam::111122223333:role/serving")
+        DataCapture(stack, "Capture", sampling_percent=1).grant_capture(role)
+    templates = [Template.from_stack(stack).find_resources("AWS::IAM::Policy") for stack in stacks]
+    names = {policy["Properties"]["PolicyName"] for found in templates for policy in found.values()}
+    assert len(names) == 2

@@ -9,6 +9,7 @@ from constructs import Construct
 from semif.sagemaker.bucket_folders import CAPTURED
 from semif_constructs.hosting.expiring_bucket import ExpiringBucket
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
+from semif_constructs.iam.role_policy import role_policy
 
 _Config = sagemaker.CfnEndpointConfig
 
@@ -79,6 +80,6 @@ class DataCapture(Construct):
                     actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[self._encryption_key.key_arn]
                 )
             )
-        policy = iam.Policy(self, "Capturing", roles=[role], statements=statements)
+        policy = role_policy(self, "Capturing", role, statements)
         acknowledge_wildcard(policy, captured, "SageMaker names the files after the time")
         return policy
