@@ -4,8 +4,27 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-class PinnedFile(Protocol):
-    """A file that cannot change: where it is, and the size and hash that decide whether it is the one."""
+class ListedFile(Protocol):
+    """A file of a manifest, and what decides whether it is the one."""
+
+    @property
+    def file(self) -> str:
+        """Its path in the model data; of a pinned file, at the source."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of its bytes, in hexadecimal digits."""
+        ...
+
+
+class PinnedFile(ListedFile, Protocol):
+    """A file that cannot change, and where it is."""
 
     @property
     def source(self) -> str:
@@ -15,40 +34,6 @@ class PinnedFile(Protocol):
     @property
     def revision(self) -> str | None:
         """Commit (hf), version (pypi) or object version (s3)."""
-        ...
-
-    @property
-    def file(self) -> str:
-        """Its path at the source."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """Its size."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of its bytes, in hexadecimal digits."""
-        ...
-
-
-class ListedFile(Protocol):
-    """A file of a manifest."""
-
-    @property
-    def file(self) -> str:
-        """Its path in the model data."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """Its size."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of its bytes, in hexadecimal digits."""
         ...
 
 

@@ -44,7 +44,7 @@ WALL = """[builds]
 vpc_id = "vpc-0123456789abcdef0"
 subnet_ids = ["subnet-0123456789abcdef2"]
 security_group_ids = ["sg-0123456789abcdef1"]
-python_index = "https://pypi.example.com/simple"
+python_index = "https://packages.example.com/simple"
 model_hub = "https://hub.example.com"
 """
 CAPTURE = """[data_capture]

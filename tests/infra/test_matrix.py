@@ -137,7 +137,7 @@ def test_builds_run_and_fetch_where_the_file_says(matrix: dict[str, Templates], 
             for variable in variables
             if variable["Name"] in {"PIP_INDEX_URL", "HF_ENDPOINT"}
         }
-    index = {"PIP_INDEX_URL": "https://pypi.example.com/simple"} if walled else {}
+    index = {"PIP_INDEX_URL": "https://packages.example.com/simple"} if walled else {}
     hub = {"HF_ENDPOINT": "https://hub.example.com"} if walled else {}
     assert found.pop("buildspec.model.yml") == index | hub
     assert found in ({}, {"buildspec.yml": index})

@@ -19,7 +19,7 @@ ARM_BUILD_IMAGE = "aws/codebuild/amazonlinux-aarch64-standard:3.0"
 """AWS's managed Amazon Linux 2023 images, named with their version; both bring Python 3.11 and newer."""
 
 PYTHON_INDEX = "PIP_INDEX_URL"
-"""The variable that pip reads, as all of its options: another package index than pypi.org."""
+"""The variable that pip reads, as all of its options: another package index than PyPI."""
 
 BuildComputeType = Literal["BUILD_GENERAL1_SMALL", "BUILD_GENERAL1_MEDIUM"]
 

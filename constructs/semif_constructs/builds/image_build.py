@@ -39,7 +39,7 @@ class ImageBuild(BuildProject):
 
         A build may be started with `second_base_image` as its BASE_IMAGE in place of that one.
 
-        `network` is the VPC that builds run in, `python_index` the package index in place of pypi.org: what
+        `network` is the VPC that builds run in, `python_index` the package index in place of PyPI: what
         comes from there is held against the hashes of `adapter_image/requirements.txt`.
         """
         super().__init__(

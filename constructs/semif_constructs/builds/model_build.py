@@ -30,7 +30,7 @@ class ModelBuild(BuildProject):
         """Make the project; archives go to `bucket`, under `models/`.
 
         `network` is the VPC that builds run in; `python_index` and `model_hub` are mirrors in place of
-        pypi.org and huggingface.co: what comes from there is held against hashes of the checkout.
+        PyPI and huggingface.co: what comes from there is held against hashes of the checkout.
         """
         super().__init__(
             scope,

@@ -57,7 +57,7 @@ class BuildsTable(FileTable):
     security_group_ids: Annotated[list[SecurityGroupId], Field(default_factory=list, max_length=5), *EachOnce]
     """Up to five, which let HTTPS out; nothing has to come in."""
     python_index: MirrorUrl | None = None
-    """A Python package index in place of pypi.org, such as https://HOST/simple, that asks for no password."""
+    """A Python package index in place of PyPI, such as https://HOST/simple, that asks for no password."""
     model_hub: MirrorUrl | None = None
     """A mirror of the Hugging Face hub in place of huggingface.co."""
     base_repository: PrivateRepository | None = None

@@ -227,7 +227,7 @@ def test_an_image_is_built_pushed_and_read_back(image_build: CodeBuild) -> None:
 
 @in_both_shells
 def test_a_mirror_of_the_package_index_reaches_the_image_build(image_build: CodeBuild) -> None:
-    index = "https://pypi.example.com/simple"
+    index = "https://packages.example.com/simple"
     outcome = build_image(image_build, variables={"PIP_INDEX_URL": index})
     assert outcome.passed, outcome.output
     [build] = [call["arguments"] for call in outcome.calls if "buildx" in call["arguments"]]

@@ -38,7 +38,7 @@ def file(builds: str, *, kind: str = "decision", place: str = "") -> str:
     [
         "",
         NETWORK,
-        'python_index = "https://pypi.example.com:8443/root/pypi/simple"',
+        'python_index = "https://packages.example.com:8443/root/index/simple"',
         'model_hub = "https://hub.example.com/"',
         f'base_repository = "{MIRROR}"',
     ],
@@ -53,7 +53,7 @@ def test_what_is_allowed(environment_of: EnvironmentOf, builds: str) -> None:
         ('vpc_id = "vpc-0123456789abcdef0"', "builds: subnet_ids and security_group_ids missing; vpc_id,"),
         (NETWORK.replace("vpc-", "vpc_"), "builds.vpc_id: 'vpc_0123456789abcdef0' must be a VPC's id"),
         (NETWORK.partition("\n")[2], "builds: vpc_id missing"),
-        ('python_index = "http://pypi.example.com/simple"', "builds.python_index: must be https://HOST"),
+        ('python_index = "http://packages.example.com/simple"', "builds.python_index: must be https://HOST"),
         ('model_hub = "https://hub.example.com/?token=x"', "builds.model_hub: must be https://HOST"),
         ('model_hub = "https://hub.example.com/a b"', "builds.model_hub: must be https://HOST"),
         (f'base_repository = "{MIRROR}:v1"', "must be a repository of a private ECR registry, without a tag"),

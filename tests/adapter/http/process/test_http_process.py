@@ -25,6 +25,18 @@ def wait_until_it_serves(adapter: Adapter) -> None:
     eventually(adapter.ping, lambda status: status == 200)
 
 
+def pinged_to_its_end(adapter: Adapter) -> tuple[int, str, set[int]]:
+    """Its exit status, its log, and what `/ping` answered until then."""
+    pings: set[int] = set()
+
+    def ended() -> bool:
+        pings.add(adapter.ping())
+        return adapter.process.poll() is not None
+
+    eventually(ended)
+    return (*adapter.end(), pings)
+
+
 @contextmanager
 def running(adapter: Adapter, decision: Document) -> Iterator["Future[tuple[int, Document]]"]:
     """A request that the engine works on, until `go_on`."""
@@ -77,14 +89,7 @@ def test_a_missing_model_ends_the_process_with_one_line(
     start: Callable[..., Adapter], tmp_path: Path
 ) -> None:
     adapter = start("-m", "semif_adapter", "serve", SEMIF_GGUF=str(tmp_path / "no.gguf"))
-    pings: set[int] = set()
-
-    def ended() -> bool:
-        pings.add(adapter.ping())
-        return adapter.process.poll() is not None
-
-    eventually(ended)
-    status, log = adapter.end()
+    status, log, pings = pinged_to_its_end(adapter)
     assert 1 <= status < 64
     errors = [line for line in log.splitlines() if not line.startswith("{")]
     assert len(errors) == 1
@@ -130,14 +135,7 @@ def test_a_truncated_model_never_gets_ready(
     adapter = start(
         "-m", "semif_adapter", "serve", SEMIF_GGUF=str(broken), SEMIF_LIBRARY_DIR=str(library_dir)
     )
-    pings: set[int] = set()
-
-    def ended() -> bool:
-        pings.add(adapter.ping())
-        return adapter.process.poll() is not None
-
-    eventually(ended)
-    status, log = adapter.end()
+    status, log, pings = pinged_to_its_end(adapter)
     assert 1 <= status < 64
     assert "cannot start: " in log.splitlines()[-1]
     assert "Traceback" not in log
