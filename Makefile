@@ -76,9 +76,9 @@ synth: setup ## Synthesise every environment and a matrix of settings; needs no 
 serve: setup ## Serve the embedded model on this machine, with a page to try it (PRESET=name for another).
 	@$(BIN)/semif serve $(or $(PRESET),embedded) --ui
 
-bench: setup ## Measure against named baselines in the same run.
+bench: setup ## Measure against named baselines in the same run (MODEL=qwen3-0.6b, ROUNDS=5).
 	@$(BIN)/python -m bench.toolkit.packing
-	@$(BIN)/python -m bench.engine
+	@$(BIN)/python -m bench.engine --model $(or $(MODEL),embedded-q4_0) --rounds $(or $(ROUNDS),5)
 	@$(BIN)/python -m bench.engine.decision_head
 	@$(BIN)/python -m bench.toolkit.synth
 

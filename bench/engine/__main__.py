@@ -1,36 +1,34 @@
 """`python -m bench.engine`: the adapter's speed beside its alternatives', in one run on one model.
 
-Prints tables in Markdown, writes them, the raw samples (JSON) and two pictures to `.semif/bench/engine/`.
-`--keep` also puts them into the model's section in `docs/measured/`. The exit status is 0 whatever the
-figures are: the table says which bars were not reached.
+Prints tables in Markdown, writes them, the raw samples (JSON) and two pictures to `.semif/bench/engine/`. The
+exit status is 0 whatever the figures are: the table says which bars were not reached.
 """
 
 import argparse
-import math
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
 
+from bench.engine.measuring.plan import KEPT_ROUNDS, Plan
 from bench.engine.measuring.workloads import QUESTION_COUNTS, ROUTING, STATE_TOKENS
-from bench.engine.report.keep import check_section, keep_run
-from bench.engine.run import Plan, run
+from bench.engine.report.keep import check_run, keep_run
+from bench.engine.rounds.record import Record
+from bench.engine.run import run
 from semif.errors import SemifError
 from semif.evaluation.runs.labelled_tasks import read_tasks
 from semif.project.root import project_root
 from semif_adapter.contract.errors import StartupError
 
-FULL = Plan(rounds=100, most_seconds=14 * 60, tasks_a_round=8, distinct=4, short=2, long_tokens=900)
 QUICK = Plan(
-    rounds=1,
-    most_seconds=math.inf,
-    tasks_a_round=4,
+    tasks=4,
     distinct=2,
     short=1,
     long_tokens=200,
     states=STATE_TOKENS[:1],
     counts=QUESTION_COUNTS[:2],
+    long_question_states=(),
 )
 
 
@@ -38,7 +36,10 @@ def main() -> int:
     """Parse, run, report."""
     parser = argparse.ArgumentParser(prog="bench.engine", description=__doc__)
     parser.add_argument(
-        "--model", default="embedded", help="a preset, a GGUF's path, or a name of bench.models.random_models"
+        "--model",
+        default="embedded",
+        help="a preset or a name of bench.models.random_models, either with a type of weights behind it "
+        "(embedded-q4_0); or a GGUF's path",
     )
     parser.add_argument(
         "--tasks",
@@ -48,36 +49,59 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="one short round: a try-out, no measurement")
     parser.add_argument(
-        "--minutes",
-        type=float,
-        default=FULL.most_seconds / 60,
-        help="rounds are added while they end within these (default %(default).0f); one is always measured",
+        "--rounds", type=int, help=f"of each case, interleaved (default {KEPT_ROUNDS}; with --quick 1)"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=(), metavar="TEXT", help='cases with that in their names, like "W2 1800"'
+    )
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="go on from the samples of the output folder until each case has --rounds; same commit, model, "
+        "machine and settings",
     )
     parser.add_argument(
         "--gpu-layers", type=int, default=0, help="of everybody's model; -1: all (default %(default)s)"
     )
-    parser.add_argument("--output", type=Path, help="folder to write to instead of .semif/bench/engine")
-    parser.add_argument("--keep", action="store_true", help="put tables and pictures into docs/")
+    parser.add_argument("--output", type=Path, help="folder to write to instead of .semif/bench/engine/MODEL")
+    parser.add_argument(
+        "--keep", action="store_true", help=f"put all into docs/: takes {KEPT_ROUNDS} rounds of every case"
+    )
     arguments = parser.parse_args()
-    plan = QUICK if arguments.quick else replace(FULL, most_seconds=arguments.minutes * 60)
-    plan = replace(plan, gpu_layers=arguments.gpu_layers)
-    output = arguments.output or project_root() / ".semif" / "bench" / "engine"
-    output.mkdir(parents=True, exist_ok=True)
+    plan = QUICK if arguments.quick else Plan()
     began = time.monotonic()
     try:
-        if arguments.keep:
-            check_section(arguments.model)
         tasks = read_tasks(arguments.tasks)
+        plan = replace(
+            plan,
+            model=arguments.model,
+            rounds=arguments.rounds or (1 if arguments.quick else KEPT_ROUNDS),
+            tasks=min(plan.tasks, len(tasks)),
+            only=tuple(arguments.only),
+            gpu_layers=arguments.gpu_layers,
+        )
+        whole = replace(Plan(), tasks=min(Plan.tasks, len(tasks)))
+        output = arguments.output or _default_output(arguments.model)
+        record = Record.read(output) if arguments.add else Record()
+        if arguments.keep:
+            check_run(arguments.model)
+            whole.check_kept(record.rounds | dict.fromkeys(plan.chosen, plan.rounds))
+        output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
-            text = run(arguments.model, tasks, plan, output, Path(folder))
+            text = run(plan, tasks, record, output, Path(folder))
+        print(text)
+        print(f"\nbench.engine: {time.monotonic() - began:.0f} s; written to {output}")
+        if arguments.keep:
+            whole.check_kept(record.rounds)
+            keep_run(arguments.model, output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
     except (SemifError, StartupError, OSError, ValueError) as error:
         print(f"bench.engine: {error}", file=sys.stderr)
         return 1
-    print(text)
-    print(f"\nbench.engine: {time.monotonic() - began:.0f} s; written to {output}")
-    if arguments.keep:
-        keep_run(arguments.model, output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
     return 0
+
+
+def _default_output(model: str) -> Path:
+    return project_root() / ".semif" / "bench" / "engine" / Path(model).stem.lower()
 
 
 if __name__ == "__main__":

@@ -1,16 +1,13 @@
 """A whole run: start everybody, warm up, measure in rounds, report."""
 
-import json
 import os
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from bench.engine.contenders.contender import Contender, PreparedCase, prepare_case
+from bench.engine.contenders.contender import Contender, PreparedCase, padded_decisions, prepare_case
 from bench.engine.contenders.in_process import (
     BASELINE_BATCH_TOKENS,
     FULL_PROMPT_TOKENS,
@@ -21,17 +18,22 @@ from bench.engine.contenders.in_process import (
     StateRestore,
 )
 from bench.engine.contenders.servers import Servers, start_servers
-from bench.engine.measuring.workloads import QUESTION_COUNTS, STATE_TOKENS, Case, Workloads
-from bench.engine.report import plots, tables
-from bench.engine.report.machine import describe
-from bench.engine.rounds import bars, load
-from bench.engine.rounds.measure import Results, run_round
+from bench.engine.measuring.names import LOAD
+from bench.engine.measuring.plan import Plan
+from bench.engine.measuring.workloads import STATE_TOKENS, Workloads
+from bench.engine.report.machine import describe_run, describe_setup
+from bench.engine.report.write import write
+from bench.engine.rounds import load
+from bench.engine.rounds.measure import measure_case
+from bench.engine.rounds.record import Record
+from bench.models.quantised import TYPES, quantised
 from bench.models.random_models import SHAPES, random_model
 from semif.evaluation.runs.labelled_tasks import LabelledTask
 from semif.models.presets import load_preset
 from semif.models.sources.fetch import fetch
 from semif.serve.local_adapter import adapter_variables, library_folder
 from semif_adapter.contract.settings import Settings
+from semif_adapter.decoding.tiles import choose_tiles
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import Context
 from semif_adapter.llama.libllama import open_library
@@ -46,7 +48,11 @@ NOTES = (
     ),
     (
         f"full prompt: of one state's questions as many as make {FULL_PROMPT_TOKENS} tokens are measured "
-        "and multiplied. Of states of 1,800 tokens those are measured that have a bar there or set one."
+        "and multiplied. Everybody is measured where a bar or a page needs it."
+    ),
+    (
+        "the limit: short passes are padded to whole tiles by the adapter's own rule. It computes the logits "
+        "of one row a pass; a decision needs one a question."
     ),
     (
         "state restore: the state's memory is put back before every question but the first; it keeps nothing "
@@ -54,53 +60,34 @@ NOTES = (
     ),
     (
         "llama-server default: four slots with a unified cache, what the program makes of `--parallel -1`; "
-        '"at once" sends all questions of a state together. '
+        '"at once" sends all questions of a state together, its tokens in reverse: the same process was '
+        "asked about that state one after another. "
         "best: one slot, full sliding-window cache, prompt cache."
     ),
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How much is measured."""
-
-    rounds: int
-    most_seconds: float
-    """No further round begins that could take longer than these, counted from the start."""
-    tasks_a_round: int
-    distinct: int
-    short: int
-    """Decisions that each client with short texts sends in W4."""
-    long_tokens: int
-    """Length of the long texts of W4."""
-    states: tuple[int, ...] = STATE_TOKENS
-    counts: tuple[int, ...] = QUESTION_COUNTS
-    gpu_layers: int = 0
-    """Of everybody's model."""
-
-    def cases(self, workloads: Workloads, number: int) -> list[Case]:
-        """Those of round `number`."""
-        return [
-            workloads.one_schema(number, self.tasks_a_round),
-            *(workloads.one_state(number, tokens, count) for tokens in self.states for count in self.counts),
-            workloads.all_distinct(number, self.distinct),
-        ]
-
-
 def find_gguf(name: str) -> Path:
-    """The GGUF of a preset, of a random model, or at a path."""
+    """The GGUF at a path, of a random model or of a preset; `-TYPE` behind these is of the weights."""
     if name.endswith(".gguf"):
         return Path(name).expanduser().resolve()
-    return random_model(name) if name in SHAPES else fetch(load_preset(name))
+    wanted = {f"-{kind.lower()}": kind for kind in TYPES}
+    ending = next((ending for ending in wanted if name.endswith(ending)), "")
+    plain = name.removesuffix(ending)
+    if plain in SHAPES:
+        return random_model(plain, type_name=wanted.get(ending, "Q4_K_M"))
+    gguf = fetch(load_preset(plain))
+    return quantised(gguf, wanted[ending]) if ending else gguf
 
 
-def run(name: str, tasks: Sequence[LabelledTask], plan: Plan, output: Path, scratch: Path) -> str:
-    """Measure on the model `name`, write everything to `output`; the report in Markdown.
+def run(plan: Plan, tasks: Sequence[LabelledTask], record: Record, output: Path, scratch: Path) -> str:
+    """Measure until each chosen case has all its rounds in the record; the report.
 
-    Raises SemifError, StartupError or OSError where something cannot be started.
+    What is measured is written to `output` case by case, so that a run that is interrupted (Ctrl-C) can be
+    gone on with. Raises SemifError, StartupError, ValueError or OSError where something cannot be started.
     """
-    gguf, library_dir = find_gguf(name), library_folder()
-    began = time.monotonic()
+    gguf, library_dir = find_gguf(plan.model), library_folder()
+    began, this = time.monotonic(), describe_run()
     with ExitStack() as opened:
         engine = Engine.load(
             Settings.from_env(
@@ -115,114 +102,98 @@ def run(name: str, tasks: Sequence[LabelledTask], plan: Plan, output: Path, scra
             )
         )
         opened.callback(engine.close)
-        machine = describe(engine.info)
         library = open_library(library_dir.resolve())
         model = opened.enter_context(closing(Model(library, gguf, plan.gpu_layers)))
-        limit, threads = engine.info.context_tokens, engine.info.threads
+        record.check_setup(describe_setup(engine.info, gguf, hybrid=model.has_recurrent_layers))
         context = opened.enter_context(
             closing(
                 Context(
                     model,
                     streams=1,
-                    context_tokens=limit,
-                    threads=threads,
+                    context_tokens=engine.info.context_tokens,
+                    threads=engine.info.threads,
                     batch_tokens=BASELINE_BATCH_TOKENS,
                 )
             )
         )
-        servers = start_servers(opened, gguf, engine, model, scratch)
-        contenders: list[Contender] = [
+        run_ = _EngineRun(engine, model, context, start_servers(opened, gguf, engine, model, scratch), record)
+        record.runs.append(this)
+        try:
+            run_.measure(Workloads(model, tasks), plan, output)
+        except KeyboardInterrupt:
+            print("bench.engine: interrupted; --add goes on from here", file=sys.stderr)
+    this["seconds"] = time.monotonic() - began
+    return write(record, NOTES, output)
+
+
+class _EngineRun:
+    """Everybody who takes part, and what has been measured so far."""
+
+    def __init__(
+        self, engine: Engine, model: Model, context: Context, servers: Servers, record: Record
+    ) -> None:
+        self._engine, self._servers, self._record = engine, servers, record
+        sample = model.tokenize(" ".join(NOTES), parse_special=False)
+        self._tiles = None
+        if not model.has_recurrent_layers:  # which cannot forget a tail
+            self._tiles = choose_tiles(context, model, sample, reads_head=False)
+        self._contenders: list[Contender] = [
             InProcessEngine(engine),
             FullPrompt(context),
             StateRestore(context),
             SchemaRestore(context),
-            Limit(context),
+            Limit(context, self._tiles),
             *servers.contenders,
         ]
-        workloads = Workloads(model, tasks)
-        run_ = _EngineRun(engine, contenders, servers, workloads, plan)
-        run_.warm_up()
-        longest = 0.0
-        while not run_.rounds or (
-            run_.rounds < plan.rounds and time.monotonic() - began + longest < plan.most_seconds
-        ):
-            round_began = time.monotonic()
-            run_.round()
-            taken = time.monotonic() - round_began
-            longest = max(longest, taken)
-            print(f"bench.engine: round {run_.rounds} took {taken:.0f} s", file=sys.stderr)
-        hybrid = model.has_recurrent_layers
-    machine |= {"rounds": run_.rounds, "seconds": time.monotonic() - began}
-    return run_.write(output, machine, hybrid=hybrid)
+        record.notes = list(servers.notes)
 
+    def measure(self, workloads: Workloads, plan: Plan, output: Path) -> None:
+        """Each chosen case in turn, round after round, until it has so many; first a warm-up."""
+        # Everybody touches its weights once, with texts that no round has.
+        warm = prepare_case(self._engine, workloads.one_state(-1, STATE_TOKENS[0], 2))
+        measure_case(warm, self._contenders, 0)
+        measured = self._record.rounds
+        todo = [
+            (number, name)
+            for number in range(plan.rounds)
+            for name in plan.chosen
+            if number >= measured.get(name, 0)
+        ]
+        seconds: dict[str, float] = {}
+        for place, (number, name) in enumerate(todo):
+            began = time.monotonic()
+            if name == LOAD:
+                self._load(workloads, plan, number)
+            else:
+                self._case(workloads, plan, number, name)
+            self._record.write(output)
+            seconds[name] = time.monotonic() - began
+            told = f"round {number + 1} of {plan.rounds}, {name}: {seconds[name]:.0f} s"
+            print(f"bench.engine: {told}{_left(seconds, todo[place + 1 :])}", file=sys.stderr)
 
-class _EngineRun:
-    """What has been measured so far."""
+    def _case(self, workloads: Workloads, plan: Plan, number: int, name: str) -> None:
+        prepared = prepare_case(self._engine, plan.makers[name](workloads, number))
+        first = number + plan.names.index(name)
+        taken = measure_case(prepared, self._contenders, first)
+        self._record.add_case(name, taken)
+        self._record.decisions[name] = prepared.case.decisions
+        self._record.padded[name] = padded_decisions(prepared, self._tiles)
+        self._count_right(prepared)
 
-    def __init__(
-        self,
-        engine: Engine,
-        contenders: Sequence[Contender],
-        servers: Servers,
-        workloads: Workloads,
-        plan: Plan,
-    ) -> None:
-        self._engine, self._contenders, self._servers = engine, contenders, servers
-        self._workloads, self._plan = workloads, plan
-        self.rounds = 0
-        self._results: Results = {}
-        self._decisions: dict[str, int] = {}
-        self._loads: dict[str, dict[str, list[Any]]] = {}
-        self._labelled, self._right = 0, 0
-
-    def warm_up(self) -> None:
-        """Let everybody touch its weights once, with texts that no round has."""
-        prepared = prepare_case(self._engine, self._workloads.one_state(-1, STATE_TOKENS[0], 2))
-        run_round(0, [prepared], self._contenders, {}, lambda _: None)
-
-    def round(self) -> None:
-        """Every case and the load, once."""
-        number = self.rounds
-        cases = self._plan.cases(self._workloads, number)
-        for case in cases:
-            self._decisions[case.name] = case.decisions
-        prepared_cases = [prepare_case(self._engine, case) for case in cases]
-        run_round(number, prepared_cases, self._contenders, self._results, self._count_right)
-        make_scripts = load.scripts(
-            self._workloads, number, short=self._plan.short, long_tokens=self._plan.long_tokens
-        )
-        for name, figures in load.run_loads(self._servers.targets, make_scripts, first=number).items():
-            kept = self._loads.setdefault(name, {})
-            for figure, value in figures.items():
-                kept.setdefault(figure, []).append(value)
-        self.rounds += 1
+    def _load(self, workloads: Workloads, plan: Plan, number: int) -> None:
+        make = load.scripts(workloads, number, short=plan.short, long_tokens=plan.long_tokens)
+        self._record.add_load(load.run_loads(self._servers.targets, make, first=number))
 
     def _count_right(self, prepared: PreparedCase) -> None:
         results = self._servers.semif.last
         for expected, result in zip(prepared.case.expected, results, strict=False):
             chosen = max(range(len(result["option_ids"])), key=result["probabilities"].__getitem__)
-            self._labelled += 1
-            self._right += result["option_ids"][chosen] == expected
+            self._record.labelled += 1
+            self._record.right += result["option_ids"][chosen] == expected
 
-    def write(self, output: Path, machine: dict[str, Any], *, hybrid: bool) -> str:
-        """The report's files; its text."""
-        rows = bars.check(self._results, hybrid=hybrid) + load.check(self._loads)
-        right = (
-            f"right answers in W1: {self._right} of {self._labelled} (letters, no claim beyond this model)."
-        )
-        whole = {
-            "machine": machine,
-            "bars": rows,
-            "decisions": self._decisions,
-            "load": self._loads,
-            "notes": [*NOTES, *load.NOTES, *self._servers.notes, right],
-        }
-        samples = {
-            case: {who: asdict(taken) for who, taken in by.items()} for case, by in self._results.items()
-        }
-        text = tables.whole(whole, self._results)
-        (output / "report.json").write_text(json.dumps(whole | {"samples": samples}, indent=1) + "\n")
-        (output / "report.md").write_text(text + "\n")
-        plots.draw_times(self._results, self._decisions, output / "times.png")
-        plots.draw_ratios(self._results, rows, output / "ratios.png")
-        return text
+
+def _left(seconds: dict[str, float], rest: Sequence[tuple[int, str]]) -> str:
+    """How long the rest will take, once each of its cases has been measured before."""
+    if any(name not in seconds for _, name in rest):
+        return ""
+    return f", about {sum(seconds[name] for _, name in rest) / 60:.0f} minutes left"

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from bench.engine.measuring.workloads import Case, DecisionBody
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import DecisionRequest, DecisionsRequest
+from semif_adapter.decoding.tiles import Tiles
 from semif_adapter.engine.engine import Engine
 from semif_adapter.forms.decisions import to_questions
 from semif_adapter.llama.model import Tokens
@@ -29,6 +30,16 @@ def prepare_case(engine: Engine, case: Case) -> PreparedCase:
         tasks = [task for group in engine.prepare(asked, case.layout).groups for task in group]
         prompts.append(tuple(task.prompts[0].segments for task in tasks))
     return PreparedCase(case, tuple(questions), tuple(prompts))
+
+
+def padded_decisions(prepared: PreparedCase, tiles: Tiles | None) -> int:
+    """How many decisions of the case the adapter reads off a padded pass."""
+    if tiles is None:
+        return 0
+    prompts = [segments for request in prepared.prompts for segments in request]
+    return sum(
+        tiles.padding(sum(map(len, segments[:2])), sum(map(len, segments[2:]))) > 0 for segments in prompts
+    )
 
 
 def document(case: Case, decisions: Sequence[DecisionBody]) -> dict[str, Any]:

@@ -1,18 +1,23 @@
 """Contenders in the process that measures: the adapter's engine, and the same work by hand."""
 
 import os
+from fnmatch import fnmatchcase
 
 import numpy as np
 
 from bench.engine.contenders.contender import PreparedCase
+from bench.engine.measuring.names import ENGINE, FULL, LIMIT, RESTORE
 from bench.engine.measuring.workloads import Case
-from semif_adapter.decoding.steps import decode
+from semif_adapter.decoding.steps import complete, decode, forward
+from semif_adapter.decoding.tiles import Tiles
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import Context
 from semif_adapter.llama.model import Tokens
 
 BASELINE_BATCH_TOKENS = 512
 """Of a decode and a micro-batch of the strategies and the limit: llama.cpp's default micro-batch."""
+FULL_PROMPT_CASES = ("W1 *", "W2 * x 8", "W2 1800 tokens x 21", "W3 *")
+"""Cases in which whole prompts have a bar or a place in a page; elsewhere they tell nothing new."""
 FULL_PROMPT_TOKENS = 600
 """Of a request of many questions so many tokens are measured, and at least one prompt; from scratch each
 takes as long as the next."""
@@ -34,11 +39,11 @@ class _InProcess:
 class FullPrompt(_InProcess):
     """Every decision from scratch, its whole prompt in one decode."""
 
-    name = "full prompt"
+    name = FULL
 
     def covers(self, case: Case) -> bool:
-        """All but single questions about one state, where state restore is the same."""
-        return not case.name.startswith("W2") or case.decisions > 1
+        """FULL_PROMPT_CASES."""
+        return any(fnmatchcase(case.name, pattern) for pattern in FULL_PROMPT_CASES)
 
     def run(self, prepared: PreparedCase) -> float:
         prompts = [np.concatenate(segments) for request in prepared.prompts for segments in request]
@@ -53,7 +58,7 @@ class FullPrompt(_InProcess):
 class StateRestore(_InProcess):
     """Each request's state once; its memory saved, and put back before every question but the first."""
 
-    name = "state restore"
+    name = RESTORE
 
     def run(self, prepared: PreparedCase) -> float:
         for request in prepared.prompts:
@@ -93,11 +98,15 @@ class SchemaRestore(_InProcess):
 class Limit(_InProcess):
     """Prompt processing of the tokens that nobody can avoid: each prefix behind the system's words, which
     are there, in one decode; then all that differs in as few as full micro-batches make, around the depth of
-    context that it has in the prompts."""
+    context that it has in the prompts. Short passes are padded where the adapter's rule says so."""
 
-    name = "the limit"
+    name = LIMIT
     _system = np.empty(0, np.int32)
     _saved = np.empty(0, np.uint8)
+
+    def __init__(self, context: Context, tiles: Tiles | None) -> None:
+        super().__init__(context)
+        self._tiles = tiles
 
     def run(self, prepared: PreparedCase) -> float:
         prompts = [segments for request in prepared.prompts for segments in request]
@@ -109,7 +118,7 @@ class Limit(_InProcess):
                 self._finish(prefix, rest)
                 prefix, rest = wanted, []
                 self._start_behind(segments[0])
-                decode(self._context, 0, len(segments[0]), segments[1])
+                self._decode(len(segments[0]), segments[1])
             rest.append(np.concatenate(segments[2:]))
         self._finish(prefix, rest)
         return 1.0
@@ -134,14 +143,18 @@ class Limit(_InProcess):
             # A hybrid model cannot go back; most of its layers do not know how deep they are.
             if self._context.cut(0, depth):
                 position = depth
-            decode(self._context, 0, position, part, 1)
+            self._decode(position, part, 1)
             position += len(part)
+
+    def _decode(self, position: int, tokens: Tokens, wanted: int = 0) -> None:
+        context = self._context
+        complete(forward(0, position, tokens, wanted, context.batch_tokens, tiles=self._tiles), context.run)
 
 
 class InProcessEngine:
     """The adapter's engine, called directly."""
 
-    name = "semif engine"
+    name = ENGINE
 
     def __init__(self, engine: Engine) -> None:
         self.pid = os.getpid()

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from bench.engine.contenders.contender import PreparedCase, document
 from bench.engine.contenders.http_client import Connection, need_all
-from bench.engine.measuring.workloads import CLIENTS, QUESTION_COUNTS, Case, DecisionBody
+from bench.engine.measuring.workloads import CLIENTS, Case, DecisionBody
 from semif_adapter.llama.model import Tokens
 
-AT_ONCE = ("W2 50 tokens x 8", "W2 300 tokens x 8")
-"""Cases in which llama-server is also asked all questions of a state together."""
-LONG_STATES, LONGEST = "W2 1800 ", "W2 1800 tokens x 21"
-"""Cases that take most of a run: only those take part who have a bar there or set one."""
+SHARED_STATES = ("W2 50 tokens x 8", "W2 300 tokens x 8")
+"""Cases in which llama-server's default has a bar, asked one after another and all at once."""
+SYSTEM_ONE_CASES = ("W1 *", *SHARED_STATES)
+LONGEST = "W2 1800 tokens x 21"
+"""Takes longest of all, and says of two servers what eight questions say."""
 PROBABILITIES = 10
 """How many of its one token's probabilities llama-server is asked for."""
 
@@ -58,15 +60,16 @@ def completion(segments: Sequence[Tokens]) -> dict[str, Any]:
 class LlamaCompletion:
     """llama-server over HTTP: one POST /completion a decision."""
 
-    def __init__(self, name: str, pid: int, address: str, *, takes_long: bool) -> None:
+    def __init__(self, name: str, pid: int, address: str, cases: Sequence[str] | None = None) -> None:
+        """Where `cases` names some, it takes part in these alone."""
         self.name = name
         self.pid = pid
         self._address = address
-        self._takes_long = takes_long
+        self._cases = cases
 
     def covers(self, case: Case) -> bool:
-        """All but the longest case, and those of long states only if it was said so."""
-        return not case.name.startswith(LONG_STATES) or (self._takes_long and case.name != LONGEST)
+        """Those it was made for; by default all but the longest."""
+        return case.name != LONGEST if self._cases is None else case.name in self._cases
 
     def run(self, prepared: PreparedCase) -> float:
         """Ask."""
@@ -76,7 +79,11 @@ class LlamaCompletion:
 
 
 class LlamaAtOnce:
-    """llama-server over HTTP, all questions of a request at once."""
+    """llama-server over HTTP, all questions of a request at once.
+
+    The process is the one that is asked one after another too, and its slots remember: the state's tokens are
+    sent in reverse, which takes as long and is nothing that they know.
+    """
 
     def __init__(self, name: str, pid: int, address: str) -> None:
         self.name = name
@@ -84,13 +91,13 @@ class LlamaAtOnce:
         self._address = address
 
     def covers(self, case: Case) -> bool:
-        """Where a state of at most 300 tokens has several questions, and not very many."""
-        return case.name in AT_ONCE
+        """SHARED_STATES."""
+        return case.name in SHARED_STATES
 
     def run(self, prepared: PreparedCase) -> float:
         """Ask."""
         for request in prepared.prompts:
-            documents = [completion(segments) for segments in request]
+            documents = [completion((head, state[::-1], *rest)) for head, state, *rest in request]
             need_all(self._address, "/completion", documents, CLIENTS)
         return 1.0
 
@@ -105,9 +112,8 @@ class LlamaSystemOne:
         self._address = address
 
     def covers(self, case: Case) -> bool:
-        """All but long states and very many questions, which tell nothing new."""
-        most = max(map(len, case.requests))
-        return most < max(QUESTION_COUNTS) and not case.name.startswith(LONG_STATES)
+        """SYSTEM_ONE_CASES: it has no bar."""
+        return any(fnmatchcase(case.name, pattern) for pattern in SYSTEM_ONE_CASES)
 
     def run(self, prepared: PreparedCase) -> float:
         """Ask."""

@@ -11,6 +11,7 @@ from bench.engine.contenders.contender import Contender, prepare_case
 from bench.engine.contenders.decision_copy import decision_template, write_decision_copy
 from bench.engine.contenders.llama_server import LlamaServer
 from bench.engine.contenders.over_http import (
+    SHARED_STATES,
     LlamaAtOnce,
     LlamaCompletion,
     LlamaSystemOne,
@@ -63,10 +64,11 @@ def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, s
     targets.append(LoadTarget(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
     for configuration, name in (("default", DEFAULT), ("best", BEST)):
         server = opened.enter_context(LlamaServer(gguf, configuration, engine.info))
-        contenders.append(LlamaCompletion(name, server.pid, server.address, takes_long=name == BEST))
         if name == DEFAULT:
+            contenders.append(LlamaCompletion(name, server.pid, server.address, SHARED_STATES))
             contenders.append(LlamaAtOnce(DEFAULT_AT_ONCE, server.pid, server.address))
         else:
+            contenders.append(LlamaCompletion(name, server.pid, server.address))
             targets.append(LoadTarget(name, server.address, server.pid, _llama_request(engine)))
     notes = []
     try:

@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,22 @@ ROUTING = DATA / "routing.jsonl"
 STATE_TOKENS = (50, 300, 1800)
 QUESTION_COUNTS = (1, 8, 21)
 CLIENTS = 16
+
+
+def schema_name(count: int) -> str:
+    """Of W1's case with `count` states."""
+    return f"W1 one schema x {count} states"
+
+
+def state_name(tokens: int, questions: int, *, are_long: bool = False) -> str:
+    """Of W2's case with so many questions about a state of so many tokens."""
+    return f"W2 {tokens} tokens x {questions}" + (" long questions" if are_long else "")
+
+
+def distinct_name(count: int) -> str:
+    """Of W3's case with so many decisions."""
+    return f"W3 {count} distinct"
+
 
 DecisionBody = dict[str, Any]
 """A `decision` as the adapter's wire has it."""
@@ -53,7 +70,10 @@ class Workloads:
         self._model = model
         self._tasks = sorted(tasks, key=_schema)  # those with the same question stand together
         self._sentences = (DATA / "sentences.txt").read_text().split("\n")[:-1]
-        self._questions = [json.loads(line) for line in (DATA / "questions.jsonl").read_text().splitlines()]
+        self._questions, self._long_questions = (
+            [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+            for name in ("questions.jsonl", "long_questions.jsonl")
+        )
 
     def one_schema(self, number: int, count: int) -> Case:
         """W1: `count` tasks that follow each other, their question marked with the round."""
@@ -62,24 +82,27 @@ class Workloads:
         taken = (list(self._tasks) * 2)[first : first + count]
         marked = [task.decision() | {"question": f"Round {number + 1}. {task.question}"} for task in taken]
         return Case(
-            f"W1 one schema x {len(taken)} states",
+            schema_name(len(taken)),
             "schema-first",
             tuple((decision,) for decision in marked),
             tuple(task.expected for task in taken),
         )
 
-    def one_state(self, number: int, tokens: int, questions: int) -> Case:
+    def one_state(self, number: int, tokens: int, questions: int, *, are_long: bool = False) -> Case:
         """W2: one state of about `tokens` tokens, `questions` questions in one request."""
-        state = self.state(f"{number}-{tokens}-{questions}", tokens)
-        asked = tuple(self._decision(index, state) for index in range(questions))
-        return Case(f"W2 {tokens} tokens x {questions}", "state-first", (asked,))
+        name = state_name(tokens, questions, are_long=are_long)
+        state = self.state(f"{number}-{tokens}-{questions}{'-long' * are_long}", tokens)
+        rows = self._long_questions if are_long else self._questions
+        asked = tuple(_decision(index, rows[index % len(rows)], state) for index in range(questions))
+        return Case(name, "state-first", (asked,))
 
     def all_distinct(self, number: int, count: int) -> Case:
         """W3: another state and another question each time."""
         requests = [
-            (self._decision(index, self.state(f"{number}-distinct-{index}", 60)),) for index in range(count)
+            (_decision(index, row, self.state(f"{number}-distinct-{index}", 60)),)
+            for index, row in enumerate(islice(cycle(self._questions), count))
         ]
-        return Case(f"W3 {count} distinct", "schema-first", tuple(requests))
+        return Case(distinct_name(count), "schema-first", tuple(requests))
 
     def short(self, mark: str, client: int, count: int) -> list[DecisionBody]:
         """W4: the tasks of a client with short texts; all with the same `mark` share their schema."""
@@ -92,7 +115,10 @@ class Workloads:
 
     def long(self, mark: str, tokens: int, count: int) -> list[DecisionBody]:
         """W4: decisions with a long state each."""
-        return [self._decision(index, self.state(f"{mark}-{index}", tokens)) for index in range(count)]
+        return [
+            _decision(index, row, self.state(f"{mark}-{index}", tokens))
+            for index, row in enumerate(islice(cycle(self._questions), count))
+        ]
 
     @property
     def _same_schema(self) -> list[LabelledTask]:
@@ -114,11 +140,11 @@ class Workloads:
     def _count(self, words: list[str]) -> int:
         return len(self._model.tokenize(" ".join(words), parse_special=False))
 
-    def _decision(self, index: int, state: str) -> DecisionBody:
-        row = self._questions[index % len(self._questions)]
-        return {
-            "id": f"q{index}",
-            "state": state,
-            "question": row["question"],
-            "options": [{"id": text} for text in row["options"]],
-        }
+
+def _decision(index: int, row: dict[str, Any], state: str) -> DecisionBody:
+    return {
+        "id": f"q{index}",
+        "state": state,
+        "question": row["question"],
+        "options": [{"id": text} for text in row["options"]],
+    }

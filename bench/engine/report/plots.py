@@ -9,13 +9,13 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from bench.engine.measuring.names import ENGINE, SERVER
-from bench.engine.rounds.measure import Quartiles, Results, times_as_fast
+from bench.engine.measuring.names import ENGINE, LIMIT, SERVER
+from bench.engine.rounds.measure import Clock, Quartiles, Results, times_as_fast
 
 DOTS_PER_INCH = 110
 
 
-def draw_times(results: Results, decisions: dict[str, int], path: Path) -> None:
+def draw_times(results: Results, decisions: dict[str, int], clock: Clock, path: Path) -> None:
     """Milliseconds a decision of everybody, a panel for each case, quartiles as error bars."""
     columns = 3
     rows = -(-len(results) // columns)
@@ -25,7 +25,8 @@ def draw_times(results: Results, decisions: dict[str, int], path: Path) -> None:
     for axis, (case, samples) in zip(axes.flat, results.items(), strict=False):
         names = list(samples)[::-1]
         spreads = [
-            Quartiles.of([value * 1000 / decisions[case] for value in samples[name].wall]) for name in names
+            Quartiles.of([value * 1000 / decisions[case] for value in samples[name].of(clock)])
+            for name in names
         ]
         axis.barh(
             names,
@@ -38,12 +39,12 @@ def draw_times(results: Results, decisions: dict[str, int], path: Path) -> None:
         )
         axis.set_title(case, fontsize=10)
         axis.tick_params(labelsize=8)
-        axis.set_xlabel("ms a decision", fontsize=8)
+        axis.set_xlabel(f"ms a decision ({clock})", fontsize=8)
     figure.savefig(path, dpi=DOTS_PER_INCH)
     plt.close(figure)
 
 
-def draw_ratios(results: Results, bars: list[dict[str, Any]], path: Path) -> None:
+def draw_ratios(results: Results, bars: list[dict[str, Any]], clock: Clock, path: Path) -> None:
     """The engine's share of the limit in each case, and every bar's ratio divided by the bar."""
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(14, max(4.0, 0.3 * len(bars))), layout="constrained", width_ratios=(1, 1.4)
@@ -51,7 +52,7 @@ def draw_ratios(results: Results, bars: list[dict[str, Any]], path: Path) -> Non
     shares = {
         case: share
         for case, samples in results.items()
-        if (share := times_as_fast(samples, ENGINE, "the limit")) is not None
+        if (share := times_as_fast(samples, ENGINE, LIMIT, clock)) is not None
     }
     left.barh(list(shares)[::-1], [share.median for share in shares.values()][::-1], color="#c44e52")
     left.axvline(1.0, color="black", linewidth=1)

@@ -1,13 +1,18 @@
 """Interleaved rounds: each case is given to everybody in turn before the next."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from bench.engine.contenders.contender import Contender, PreparedCase
 from bench.engine.measuring.cpu_time import cpu_seconds
+from bench.engine.measuring.plan import KEPT_ROUNDS
+
+Clock = Literal["cpu", "wall"]
+"""Which seconds count: of the CPU, unless a GPU does the work."""
 
 
 @dataclass
@@ -16,6 +21,10 @@ class Samples:
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+
+    def of(self, clock: Clock) -> list[float]:
+        """By one of the two."""
+        return self.cpu if clock == "cpu" else self.wall
 
 
 @dataclass(frozen=True)
@@ -34,43 +43,35 @@ class Quartiles:
         return cls(float(low), float(median), float(high), len(values))
 
     def shown(self, digits: int = 2, scale: float = 1.0) -> str:
-        """The median times `scale`; behind it the quartiles, which say nothing where there is one round."""
+        """The median times `scale`; behind it the quartiles, which say nothing of a few rounds."""
         median, low, high = (f"{value * scale:.{digits}f}" for value in (self.median, self.low, self.high))
-        return f"{median} ({low}-{high})" if self.rounds > 1 else median
+        return f"{median} ({low}-{high})" if self.rounds >= KEPT_ROUNDS else median
 
 
 Results = dict[str, dict[str, Samples]]
 """By case, then by contender."""
 
 
-def run_round(
-    number: int,
-    prepared_cases: Sequence[PreparedCase],
-    contenders: Sequence[Contender],
-    results: Results,
-    finished: Callable[[PreparedCase], None],
-) -> None:
-    """Measure every contender once in every job; who begins changes from round to round."""
-    for place, prepared in enumerate(prepared_cases):
-        able = [contender for contender in contenders if contender.covers(prepared.case)]
-        by = results.setdefault(prepared.case.name, {})
-        for contender in able:
-            by.setdefault(contender.name, Samples())
-        first = (number + place) % len(able)
-        for contender in able[first:] + able[:first]:
-            cpu, wall = cpu_seconds(contender.pid), time.perf_counter()
-            scale = contender.run(prepared)
-            wall, cpu = time.perf_counter() - wall, cpu_seconds(contender.pid) - cpu
-            by[contender.name].wall.append(wall * scale)
-            by[contender.name].cpu.append(cpu * scale)
-        finished(prepared)
+def measure_case(
+    prepared: PreparedCase, contenders: Sequence[Contender], first: int
+) -> dict[str, tuple[float, float]]:
+    """Seconds and CPU seconds of everybody who takes part; the one at place `first`, modulo, begins."""
+    able = [contender for contender in contenders if contender.covers(prepared.case)]
+    taken = {}
+    for place in range(first, first + len(able)):
+        contender = able[place % len(able)]
+        cpu, wall = cpu_seconds(contender.pid), time.perf_counter()
+        scale = contender.run(prepared)
+        wall, cpu = time.perf_counter() - wall, cpu_seconds(contender.pid) - cpu
+        taken[contender.name] = (wall * scale, cpu * scale)
+    return {contender.name: taken[contender.name] for contender in able}
 
 
-def times_as_fast(samples: dict[str, Samples], subject: str, baseline: str) -> Quartiles | None:
+def times_as_fast(samples: dict[str, Samples], subject: str, baseline: str, clock: Clock) -> Quartiles | None:
     """How many times as fast `subject` was, from the rounds' own ratios; None where one was not measured."""
     if subject not in samples or baseline not in samples:
         return None
-    return ratio(samples[baseline].wall, samples[subject].wall)
+    return ratio(samples[baseline].of(clock), samples[subject].of(clock))
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> Quartiles:

@@ -1,0 +1,93 @@
+"""What a run measures: which cases, of what size, in how many rounds."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from bench.engine.measuring.names import LOAD
+from bench.engine.measuring.workloads import (
+    QUESTION_COUNTS,
+    STATE_TOKENS,
+    Case,
+    Workloads,
+    distinct_name,
+    schema_name,
+    state_name,
+)
+
+KEPT_ROUNDS = 5
+"""A figure of fewer rounds is kept nowhere, and has no quartiles."""
+LONG_QUESTIONS = 8
+
+Maker = Callable[[Workloads, int], Case]
+"""Makes a case for the round of that number."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured, and on which model."""
+
+    model: str = "embedded"
+    rounds: int = KEPT_ROUNDS
+    """Of each case; those that there are already count."""
+    tasks: int = 8
+    """Decisions of W1."""
+    distinct: int = 4
+    short: int = 2
+    """Decisions that each client with short texts sends in W4."""
+    long_tokens: int = 900
+    """Length of the long texts of W4."""
+    states: tuple[int, ...] = STATE_TOKENS
+    counts: tuple[int, ...] = QUESTION_COUNTS
+    long_question_states: tuple[int, ...] = STATE_TOKENS[-1:]
+    """Tokens of the states that eight questions of 35 to 63 tokens are asked about."""
+    only: tuple[str, ...] = ()
+    """Parts of the names of cases: those are measured. Nothing here means all."""
+    gpu_layers: int = 0
+    """Of everybody's model."""
+
+    @property
+    def makers(self) -> dict[str, Maker]:
+        """What makes each case but the load, by name."""
+        return {
+            schema_name(self.tasks): partial(Workloads.one_schema, count=self.tasks),
+            **{
+                state_name(tokens, count): partial(Workloads.one_state, tokens=tokens, questions=count)
+                for tokens in self.states
+                for count in self.counts
+            },
+            **{
+                state_name(tokens, LONG_QUESTIONS, are_long=True): partial(
+                    Workloads.one_state, tokens=tokens, questions=LONG_QUESTIONS, are_long=True
+                )
+                for tokens in self.long_question_states
+            },
+            distinct_name(self.distinct): partial(Workloads.all_distinct, count=self.distinct),
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All there is, chosen or not."""
+        return (*self.makers, LOAD)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """What is measured. Raises ValueError where `only` fits nothing."""
+        chosen = tuple(
+            name for name in self.names if not self.only or any(part in name for part in self.only)
+        )
+        if not chosen:
+            raise ValueError(
+                f"--only {' '.join(self.only)}: no case has that in its name; choose among "
+                f"{', '.join(self.names)}"
+            )
+        return chosen
+
+    def check_kept(self, rounds: Mapping[str, int]) -> None:
+        """Raise ValueError where a case has too few of its `rounds` for a page."""
+        few = [f"{name} ({rounds.get(name, 0)})" for name in self.names if rounds.get(name, 0) < KEPT_ROUNDS]
+        if few:
+            raise ValueError(
+                f"--keep takes at least {KEPT_ROUNDS} rounds of every case; too few have {', '.join(few)}: "
+                "raise --rounds, or measure what is missing with --add"
+            )
