@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 NODE_MAJOR_NEEDED := 22
 
-.PHONY: help system-deps image-test setup demo test lint format synth serve bench fuzz load reference lock clean
+.PHONY: help system-deps image-test setup demo test lint format synth serve bench bench-gpu fuzz load reference lock clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ bench: setup ## Measure against named baselines in the same run (MODEL=qwen3-0.6
 	@$(BIN)/python -m bench.engine --model $(or $(MODEL),embedded-q4_0) --rounds $(or $(ROUNDS),5)
 	@$(BIN)/python -m bench.engine.decision_head
 	@$(BIN)/python -m bench.toolkit.synth
+
+bench-gpu: setup ## Measure on an NVIDIA GPU, in every mode, and write the page.
+	@$(BIN)/python -m bench.gpu
 
 fuzz: setup ## Send mutated requests to a real adapter for ten minutes (SECONDS=60, MODE=batched).
 	@SECONDS_TO_RUN=$(or $(SECONDS),600) SEMIF_MODE=$(MODE) $(BIN)/python -m bench.robustness.fuzz

@@ -11,8 +11,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bench.engine.measuring.plan import KEPT_ROUNDS, Plan
-from bench.engine.measuring.workloads import QUESTION_COUNTS, ROUTING, STATE_TOKENS
+from bench.engine.measuring.plan import KEPT_ROUNDS, STATES, Plan
+from bench.engine.measuring.workloads import ROUTING
 from bench.engine.report.keep import check_run, keep_run
 from bench.engine.rounds.record import Record
 from bench.engine.run import run
@@ -26,8 +26,7 @@ QUICK = Plan(
     distinct=2,
     short=1,
     long_tokens=200,
-    states=STATE_TOKENS[:1],
-    counts=QUESTION_COUNTS[:2],
+    states=STATES[:2],
     long_question_states=(),
 )
 
@@ -63,6 +62,12 @@ def main() -> int:
     parser.add_argument(
         "--gpu-layers", type=int, default=0, help="of everybody's model; -1: all (default %(default)s)"
     )
+    parser.add_argument(
+        "--library",
+        type=Path,
+        metavar="DIR",
+        help="llama.cpp's libraries and llama-server, instead of the installed wheel's",
+    )
     parser.add_argument("--output", type=Path, help="folder to write to instead of .semif/bench/engine/MODEL")
     parser.add_argument(
         "--keep", action="store_true", help=f"put all into docs/: takes {KEPT_ROUNDS} rounds of every case"
@@ -79,6 +84,7 @@ def main() -> int:
             tasks=min(plan.tasks, len(tasks)),
             only=tuple(arguments.only),
             gpu_layers=arguments.gpu_layers,
+            library=arguments.library,
         )
         whole = replace(Plan(), tasks=min(Plan.tasks, len(tasks)))
         output = arguments.output or _default_output(arguments.model)
@@ -94,7 +100,7 @@ def main() -> int:
         if arguments.keep:
             whole.check_kept(record.rounds)
             keep_run(arguments.model, output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
-    except (SemifError, StartupError, OSError, ValueError) as error:
+    except (SemifError, StartupError, OSError, ValueError, RuntimeError) as error:
         print(f"bench.engine: {error}", file=sys.stderr)
         return 1
     return 0

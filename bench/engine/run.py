@@ -17,10 +17,10 @@ from bench.engine.contenders.in_process import (
     SchemaRestore,
     StateRestore,
 )
-from bench.engine.contenders.servers import Servers, start_servers
+from bench.engine.contenders.servers import Files, Servers, start_servers
 from bench.engine.measuring.names import LOAD
-from bench.engine.measuring.plan import Plan
-from bench.engine.measuring.workloads import STATE_TOKENS, Workloads
+from bench.engine.measuring.plan import STATES, Plan
+from bench.engine.measuring.workloads import Workloads
 from bench.engine.report.machine import describe_run, describe_setup
 from bench.engine.report.write import write
 from bench.engine.rounds import load
@@ -86,7 +86,10 @@ def run(plan: Plan, tasks: Sequence[LabelledTask], record: Record, output: Path,
     What is measured is written to `output` case by case, so that a run that is interrupted (Ctrl-C) can be
     gone on with. Raises SemifError, StartupError, ValueError or OSError where something cannot be started.
     """
-    gguf, library_dir = find_gguf(plan.model), library_folder()
+    gguf = find_gguf(plan.model)
+    library_dir = (plan.library or library_folder()).resolve()
+    program = library_dir / "llama-server" if plan.library else None
+    files = Files(gguf, library_dir, program, scratch)
     began, this = time.monotonic(), describe_run()
     with ExitStack() as opened:
         engine = Engine.load(
@@ -102,7 +105,7 @@ def run(plan: Plan, tasks: Sequence[LabelledTask], record: Record, output: Path,
             )
         )
         opened.callback(engine.close)
-        library = open_library(library_dir.resolve())
+        library = open_library(library_dir)
         model = opened.enter_context(closing(Model(library, gguf, plan.gpu_layers)))
         record.check_setup(describe_setup(engine.info, gguf, hybrid=model.has_recurrent_layers))
         context = opened.enter_context(
@@ -116,7 +119,8 @@ def run(plan: Plan, tasks: Sequence[LabelledTask], record: Record, output: Path,
                 )
             )
         )
-        run_ = _EngineRun(engine, model, context, start_servers(opened, gguf, engine, model, scratch), record)
+        servers = start_servers(opened, files, engine, model, plan.chosen)
+        run_ = _EngineRun(engine, model, context, servers, record)
         record.runs.append(this)
         try:
             run_.measure(Workloads(model, tasks), plan, output)
@@ -150,7 +154,7 @@ class _EngineRun:
     def measure(self, workloads: Workloads, plan: Plan, output: Path) -> None:
         """Each chosen case in turn, round after round, until it has so many; first a warm-up."""
         # Everybody touches its weights once, with texts that no round has.
-        warm = prepare_case(self._engine, workloads.one_state(-1, STATE_TOKENS[0], 2))
+        warm = prepare_case(self._engine, workloads.one_state(-1, STATES[0][0], 2))
         measure_case(warm, self._contenders, 0)
         measured = self._record.rounds
         todo = [

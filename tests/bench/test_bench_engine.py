@@ -15,6 +15,8 @@ from bench.engine.report.keep import keep_run, keep_section
 from bench.engine.rounds import bars
 from bench.engine.rounds.measure import Quartiles, Samples
 from bench.engine.rounds.record import Record
+from bench.gpu.__main__ import page
+from bench.gpu.device import Device
 from bench.settings import tiles
 
 ROOT = Path(__file__).parent.parent.parent
@@ -100,6 +102,15 @@ def test_a_run_is_kept_in_the_section_of_its_model(output: Path, tmp_path: Path)
         assert (page.parent / picture).read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match='no section "three"'):
         keep_section("three", "text", tmp_path)
+
+
+def test_the_page_of_a_gpu_has_device_driver_and_every_modes_run(output: Path) -> None:
+    text = page(
+        [Device("L4", "570.86", "23034 MiB")], "the command", {"invariant": output, "batched": output}
+    )
+    assert "- L4, 23034 MiB, driver 570.86" in text
+    assert "### tiny-qwen3, invariant" in text
+    assert text.count((output / "report.md").read_text().strip()) == 2
 
 
 def test_quartiles_are_shown_of_several_rounds_alone(output: Path) -> None:

@@ -16,7 +16,7 @@ from semif_adapter.llama.model import Tokens
 
 BASELINE_BATCH_TOKENS = 512
 """Of a decode and a micro-batch of the strategies and the limit: llama.cpp's default micro-batch."""
-FULL_PROMPT_CASES = ("W1 *", "W2 * x 8", "W2 1800 tokens x 21", "W3 *")
+FULL_PROMPT_CASES = ("W1 *", "W2 * x 8", "W3 *")
 """Cases in which whole prompts have a bar or a place in a page; elsewhere they tell nothing new."""
 FULL_PROMPT_TOKENS = 600
 """Of a request of many questions so many tokens are measured, and at least one prompt; from scratch each

@@ -15,8 +15,6 @@ from semif_adapter.llama.model import Tokens
 SHARED_STATES = ("W2 50 tokens x 8", "W2 300 tokens x 8")
 """Cases in which llama-server's default has a bar, asked one after another and all at once."""
 SYSTEM_ONE_CASES = ("W1 *", *SHARED_STATES)
-LONGEST = "W2 1800 tokens x 21"
-"""Takes longest of all, and says of two servers what eight questions say."""
 PROBABILITIES = 10
 """How many of its one token's probabilities llama-server is asked for."""
 
@@ -32,9 +30,9 @@ class SemifServer:
         self.last: list[dict[str, Any]] = []
         """Results of the last run, in order."""
 
-    def covers(self, case: Case) -> bool:
-        """All but the longest case."""
-        return case.name != LONGEST
+    def covers(self, _case: Case) -> bool:
+        """All."""
+        return True
 
     def run(self, prepared: PreparedCase) -> float:
         """Ask, and keep the results."""
@@ -68,8 +66,8 @@ class LlamaCompletion:
         self._cases = cases
 
     def covers(self, case: Case) -> bool:
-        """Those it was made for; by default all but the longest."""
-        return case.name != LONGEST if self._cases is None else case.name in self._cases
+        """Those it was made for; by default all."""
+        return self._cases is None or case.name in self._cases
 
     def run(self, prepared: PreparedCase) -> float:
         """Ask."""

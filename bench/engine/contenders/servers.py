@@ -1,8 +1,9 @@
 """Starts the servers that are compared, on the same model with the same threads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from bench.engine.contenders.decision_copy import decision_template, write_decis
 from bench.engine.contenders.llama_server import LlamaServer
 from bench.engine.contenders.over_http import (
     SHARED_STATES,
+    SYSTEM_ONE_CASES,
     LlamaAtOnce,
     LlamaCompletion,
     LlamaSystemOne,
     SemifServer,
     completion,
 )
-from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, NO_TURNS, SERVER
+from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, LOAD, NO_TURNS, SERVER
 from bench.engine.measuring.workloads import Case, DecisionBody
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.model import Model
@@ -53,42 +55,61 @@ class Servers:
     notes: tuple[str, ...]
 
 
-def start_servers(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> Servers:
-    """Start them; `opened` ends them. `scratch` takes the decision copy of the model."""
-    served = opened.enter_context(_serve(gguf, engine))
+@dataclass(frozen=True)
+class Files:
+    """What all of them run."""
+
+    gguf: Path
+    library: Path
+    program: Path | None
+    """llama-server; without one that of the package `xllamacpp`."""
+    scratch: Path
+    """A folder for the decision copy of the model."""
+
+    def llama_server(self, gguf: Path, configuration: str, engine: Engine) -> LlamaServer:
+        """To be entered."""
+        return LlamaServer(gguf, configuration, engine.info, self.program)
+
+    def semif(self, engine: Engine, **variables: str) -> Served:
+        """The adapter with the settings of `engine`; those in SEMIF_* of the environment are both's."""
+        return Served(
+            str(self.gguf),
+            SEMIF_LIBRARY_DIR=str(self.library),
+            SEMIF_READOUT="letters",
+            SEMIF_CONTEXT_TOKENS=str(engine.info.context_tokens),
+            SEMIF_THREADS=str(engine.info.threads),
+            SEMIF_GPU_LAYERS=str(engine.info.gpu_layers),
+            SEMIF_DEADLINE_SECONDS=NO_DEADLINE,
+            **variables,
+        )
+
+
+def start_servers(
+    opened: ExitStack, files: Files, engine: Engine, model: Model, cases: Sequence[str]
+) -> Servers:
+    """Start those that `cases` need; `opened` ends them."""
+    served = opened.enter_context(files.semif(engine))
     address = f"http://{HOST}:{served.port}"
     semif = SemifServer(served.pid, address)
     contenders: list[Contender] = [semif]
     targets = [LoadTarget(SERVER, address, served.pid, _semif_request)]
-    without = opened.enter_context(_serve(gguf, engine, SEMIF_TURN_TOKENS=ENDLESS_TURN))
-    targets.append(LoadTarget(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
-    for configuration, name in (("default", DEFAULT), ("best", BEST)):
-        server = opened.enter_context(LlamaServer(gguf, configuration, engine.info))
-        if name == DEFAULT:
-            contenders.append(LlamaCompletion(name, server.pid, server.address, SHARED_STATES))
-            contenders.append(LlamaAtOnce(DEFAULT_AT_ONCE, server.pid, server.address))
-        else:
-            contenders.append(LlamaCompletion(name, server.pid, server.address))
-            targets.append(LoadTarget(name, server.address, server.pid, _llama_request(engine)))
+    if LOAD in cases:
+        without = opened.enter_context(files.semif(engine, SEMIF_TURN_TOKENS=ENDLESS_TURN))
+        targets.append(LoadTarget(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
+    if any(name in SHARED_STATES for name in cases):
+        default = opened.enter_context(files.llama_server(files.gguf, "default", engine))
+        contenders.append(LlamaCompletion(DEFAULT, default.pid, default.address, SHARED_STATES))
+        contenders.append(LlamaAtOnce(DEFAULT_AT_ONCE, default.pid, default.address))
+    best = opened.enter_context(files.llama_server(files.gguf, "best", engine))
+    contenders.append(LlamaCompletion(BEST, best.pid, best.address))
+    targets.append(LoadTarget(BEST, best.address, best.pid, _llama_request(engine)))
     notes = []
-    try:
-        contenders.append(_system_one(opened, gguf, engine, model, scratch))
-    except (RuntimeError, OSError) as error:
-        notes.append(f"llama.cpp's own /v1/systemone was not measured: {error}")
+    if any(fnmatchcase(name, pattern) for name in cases for pattern in SYSTEM_ONE_CASES):
+        try:
+            contenders.append(_system_one(opened, files, engine, model))
+        except (RuntimeError, OSError) as error:
+            notes.append(f"llama.cpp's own /v1/systemone was not measured: {error}")
     return Servers(semif, tuple(contenders), tuple(targets), tuple(notes))
-
-
-def _serve(gguf: Path, engine: Engine, **variables: str) -> Served:
-    """The adapter with the settings of `engine`; those in SEMIF_* of the environment are both's."""
-    return Served(
-        str(gguf),
-        SEMIF_READOUT="letters",
-        SEMIF_CONTEXT_TOKENS=str(engine.info.context_tokens),
-        SEMIF_THREADS=str(engine.info.threads),
-        SEMIF_GPU_LAYERS=str(engine.info.gpu_layers),
-        SEMIF_DEADLINE_SECONDS=NO_DEADLINE,
-        **variables,
-    )
 
 
 def _semif_request(decision: DecisionBody) -> tuple[str, Any]:
@@ -103,7 +124,7 @@ def _llama_request(engine: Engine) -> Callable[[DecisionBody], tuple[str, Any]]:
     return request
 
 
-def _system_one(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scratch: Path) -> LlamaSystemOne:
+def _system_one(opened: ExitStack, files: Files, engine: Engine, model: Model) -> LlamaSystemOne:
     """llama-server in its best configuration on a copy of the model that it takes for a decision model.
 
     Raises RuntimeError where this build or this architecture cannot do that.
@@ -111,7 +132,7 @@ def _system_one(opened: ExitStack, gguf: Path, engine: Engine, model: Model, scr
     system = SYSTEM_TEXT["letters"]
     source = model.chat_template
     template = chat_template(model, source, system) if source else plain_template(system)
-    copy = scratch / "decision.gguf"
-    write_decision_copy(gguf, copy, decision_template(template.head, template.tail))
-    server = opened.enter_context(LlamaServer(copy, "best", engine.info))
+    copy = files.scratch / "decision.gguf"
+    write_decision_copy(files.gguf, copy, decision_template(template.head, template.tail))
+    server = opened.enter_context(files.llama_server(copy, "best", engine))
     return LlamaSystemOne(server.pid, server.address)

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from bench.engine.measuring.names import LOAD
 from bench.engine.measuring.workloads import (
-    QUESTION_COUNTS,
-    STATE_TOKENS,
     Case,
     Workloads,
     distinct_name,
@@ -18,6 +17,7 @@ from bench.engine.measuring.workloads import (
 KEPT_ROUNDS = 5
 """A figure of fewer rounds is kept nowhere, and has no quartiles."""
 LONG_QUESTIONS = 8
+STATES = ((50, 1), (50, 8), (300, 1), (300, 8), (300, 21), (1800, 1), (1800, 8))
 
 Maker = Callable[[Workloads, int], Case]
 """Makes a case for the round of that number."""
@@ -37,14 +37,16 @@ class Plan:
     """Decisions that each client with short texts sends in W4."""
     long_tokens: int = 900
     """Length of the long texts of W4."""
-    states: tuple[int, ...] = STATE_TOKENS
-    counts: tuple[int, ...] = QUESTION_COUNTS
-    long_question_states: tuple[int, ...] = STATE_TOKENS[-1:]
+    states: tuple[tuple[int, int], ...] = STATES
+    """Of W2: tokens of the state, and questions about it."""
+    long_question_states: tuple[int, ...] = (1800,)
     """Tokens of the states that eight questions of 35 to 63 tokens are asked about."""
     only: tuple[str, ...] = ()
     """Parts of the names of cases: those are measured. Nothing here means all."""
     gpu_layers: int = 0
     """Of everybody's model."""
+    library: Path | None = None
+    """A folder with llama.cpp's libraries and its llama-server, instead of the installed wheel."""
 
     @property
     def makers(self) -> dict[str, Maker]:
@@ -53,8 +55,7 @@ class Plan:
             schema_name(self.tasks): partial(Workloads.one_schema, count=self.tasks),
             **{
                 state_name(tokens, count): partial(Workloads.one_state, tokens=tokens, questions=count)
-                for tokens in self.states
-                for count in self.counts
+                for tokens, count in self.states
             },
             **{
                 state_name(tokens, LONG_QUESTIONS, are_long=True): partial(

@@ -15,8 +15,6 @@ from semif_adapter.llama.model import Model
 DATA = Path(__file__).parents[2] / "data"
 ROUTING = DATA / "routing.jsonl"
 """Labelled tasks of one schema."""
-STATE_TOKENS = (50, 300, 1800)
-QUESTION_COUNTS = (1, 8, 21)
 CLIENTS = 16
 
 

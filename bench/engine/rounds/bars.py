@@ -33,7 +33,6 @@ BARS = (
     Bar("W2 50 tokens x 8", FULL, 1.7),
     Bar("W2 300 tokens x 8", FULL, 3.0),
     Bar("W2 1800 tokens x 8", FULL, 5.5),
-    Bar("W2 1800 tokens x 21", FULL, 10.0),
     Bar("W1 *", RESTORE, 3.0),
     Bar("W2 *", RESTORE, 1.05, hybrid=0.97),
     Bar(LONG_QUESTIONS, RESTORE, 1.3, hybrid=0.97),

@@ -1,0 +1,1 @@
+"""The benchmark on a GPU, in one command: library, device, every mode, and the page."""
