@@ -27,7 +27,7 @@ QUICK = Plan(
     short=1,
     long_tokens=200,
     states=STATES[:2],
-    long_question_states=(),
+    long_question_states=(50,),
 )
 
 
@@ -91,7 +91,7 @@ def main() -> int:
         record = Record.read(output) if arguments.add else Record()
         if arguments.keep:
             check_run(arguments.model)
-            whole.check_kept(record.rounds | dict.fromkeys(plan.chosen, plan.rounds))
+            whole.check_kept(record.rounds | dict.fromkeys(plan.with_follow_ups(plan.chosen), plan.rounds))
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             text = run(plan, tasks, record, output, Path(folder))

@@ -179,10 +179,14 @@ class _EngineRun:
         prepared = prepare_case(self._engine, plan.makers[name](workloads, number))
         first = number + plan.names.index(name)
         taken = measure_case(prepared, self._contenders, first)
-        self._record.add_case(name, taken)
-        self._record.decisions[name] = prepared.case.decisions
-        self._record.padded[name] = padded_decisions(prepared, self._tiles)
         self._count_right(prepared)
+        part: PreparedCase | None = prepared
+        while part is not None:
+            case = part.case
+            self._record.add_case(case.name, taken[case.name])
+            self._record.decisions[case.name] = case.decisions
+            self._record.padded[case.name] = padded_decisions(part, self._tiles)
+            part = part.follow_up
 
     def _load(self, workloads: Workloads, plan: Plan, number: int) -> None:
         make = load.scripts(workloads, number, short=plan.short, long_tokens=plan.long_tokens)

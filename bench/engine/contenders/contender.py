@@ -20,6 +20,7 @@ class PreparedCase:
     case: Case
     questions: tuple[Sequence[Question], ...]
     prompts: tuple[tuple[tuple[Tokens, ...], ...], ...]
+    follow_up: "PreparedCase | None"
 
 
 def prepare_case(engine: Engine, case: Case) -> PreparedCase:
@@ -29,7 +30,8 @@ def prepare_case(engine: Engine, case: Case) -> PreparedCase:
     for asked in questions:
         tasks = [task for group in engine.prepare(asked, case.layout).groups for task in group]
         prompts.append(tuple(task.prompts[0].segments for task in tasks))
-    return PreparedCase(case, tuple(questions), tuple(prompts))
+    follow_up = prepare_case(engine, case.follow_up) if case.follow_up else None
+    return PreparedCase(case, tuple(questions), tuple(prompts), follow_up)
 
 
 def padded_decisions(prepared: PreparedCase, tiles: Tiles | None) -> int:

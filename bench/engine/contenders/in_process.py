@@ -56,20 +56,32 @@ class FullPrompt(_InProcess):
 
 
 class StateRestore(_InProcess):
-    """Each request's state once; its memory saved, and put back before every question but the first."""
+    """Each request's state once; its memory saved, and put back before every question but the first.
+
+    It is kept for a case's follow-up, and for nothing else.
+    """
 
     name = RESTORE
+    _kept = np.empty(0, np.uint8)
 
     def run(self, prepared: PreparedCase) -> float:
+        saved, self._kept = self._kept, np.empty(0, np.uint8)
         for request in prepared.prompts:
             prefix = np.concatenate(request[0][:2])
-            self._start()
-            decode(self._context, 0, 0, prefix)
-            saved = self._context.save(0) if len(request) > 1 else None
-            for index, segments in enumerate(request):
-                if index and saved is not None:
+            if not saved.size:
+                self._start()
+                decode(self._context, 0, 0, prefix)
+            must_restore = saved.size > 0
+            if not must_restore and (len(request) > 1 or prepared.follow_up):
+                saved = self._context.save(0)
+            for segments in request:
+                if must_restore:
                     self._context.restore(0, saved)
                 decode(self._context, 0, len(prefix), np.concatenate(segments[2:]), 1)
+                must_restore = True
+            if prepared.follow_up:
+                self._kept = saved
+            saved = np.empty(0, np.uint8)
         return 1.0
 
 
@@ -107,11 +119,15 @@ class Limit(_InProcess):
     def __init__(self, context: Context, tiles: Tiles | None) -> None:
         super().__init__(context)
         self._tiles = tiles
+        self._left = np.empty(0, np.int32)
+        """The prefix that the context still holds for a follow-up."""
+        self._end = 0
+        """Tokens that the context holds."""
 
     def run(self, prepared: PreparedCase) -> float:
         prompts = [segments for request in prepared.prompts for segments in request]
         rest: list[Tokens] = []
-        prefix = np.empty(0, np.int32)
+        prefix, self._left = self._left, np.empty(0, np.int32)
         for segments in prompts:
             wanted = np.concatenate(segments[:2])
             if not np.array_equal(wanted, prefix):
@@ -121,6 +137,8 @@ class Limit(_InProcess):
                 self._decode(len(segments[0]), segments[1])
             rest.append(np.concatenate(segments[2:]))
         self._finish(prefix, rest)
+        if prepared.follow_up:
+            self._left = prefix
         return 1.0
 
     def _start_behind(self, system: Tokens) -> None:
@@ -137,17 +155,14 @@ class Limit(_InProcess):
             return
         tokens = np.concatenate(rest)
         mean = len(tokens) // len(rest)
-        position = len(prefix)
         for part in np.array_split(tokens, -(-len(tokens) // BASELINE_BATCH_TOKENS)):
             depth = max(0, len(prefix) - max(0, len(part) - mean) // 2)
             # A hybrid model cannot go back; most of its layers do not know how deep they are.
-            if self._context.cut(0, depth):
-                position = depth
-            self._decode(position, part, 1)
-            position += len(part)
+            self._decode(depth if self._context.cut(0, depth) else self._end, part, 1)
 
     def _decode(self, position: int, tokens: Tokens, wanted: int = 0) -> None:
         context = self._context
+        self._end = position + len(tokens)
         complete(forward(0, position, tokens, wanted, context.batch_tokens, tiles=self._tiles), context.run)
 
 

@@ -1,8 +1,9 @@
 """What a run measures: which cases, of what size, in how many rounds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from bench.engine.measuring.names import LOAD
@@ -10,6 +11,7 @@ from bench.engine.measuring.workloads import (
     Case,
     Workloads,
     distinct_name,
+    known_name,
     schema_name,
     state_name,
 )
@@ -66,16 +68,25 @@ class Plan:
             distinct_name(self.distinct): partial(Workloads.all_distinct, count=self.distinct),
         }
 
+    def with_follow_ups(self, names: Sequence[str]) -> tuple[str, ...]:
+        """These cases, each with its follow-up behind it."""
+        long = {state_name(tokens, LONG_QUESTIONS, are_long=True) for tokens in self.long_question_states}
+        pairs = ((name, known_name(name)) if name in long else (name,) for name in names)
+        return tuple(chain.from_iterable(pairs))
+
     @property
     def names(self) -> tuple[str, ...]:
-        """All there is, chosen or not."""
+        """All there is, chosen or not, but the follow-ups."""
         return (*self.makers, LOAD)
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """What is measured. Raises ValueError where `only` fits nothing."""
+        """What is measured, follow-ups apart. Raises ValueError where `only` fits nothing."""
         chosen = tuple(
-            name for name in self.names if not self.only or any(part in name for part in self.only)
+            name
+            for name in self.names
+            if not self.only
+            or any(part in told for part in self.only for told in self.with_follow_ups([name]))
         )
         if not chosen:
             raise ValueError(
@@ -86,7 +97,8 @@ class Plan:
 
     def check_kept(self, rounds: Mapping[str, int]) -> None:
         """Raise ValueError where a case has too few of its `rounds` for a page."""
-        few = [f"{name} ({rounds.get(name, 0)})" for name in self.names if rounds.get(name, 0) < KEPT_ROUNDS]
+        names = self.with_follow_ups(self.names)
+        few = [f"{name} ({rounds.get(name, 0)})" for name in names if rounds.get(name, 0) < KEPT_ROUNDS]
         if few:
             raise ValueError(
                 f"--keep takes at least {KEPT_ROUNDS} rounds of every case; too few have {', '.join(few)}: "

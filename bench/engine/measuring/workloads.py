@@ -28,6 +28,11 @@ def state_name(tokens: int, questions: int, *, are_long: bool = False) -> str:
     return f"W2 {tokens} tokens x {questions}" + (" long questions" if are_long else "")
 
 
+def known_name(name: str) -> str:
+    """Of the follow-up of the case `name`."""
+    return f"{name}, state known"
+
+
 def distinct_name(count: int) -> str:
     """Of W3's case with so many decisions."""
     return f"W3 {count} distinct"
@@ -49,6 +54,8 @@ class Case:
     requests: tuple[tuple[DecisionBody, ...], ...]
     expected: tuple[str, ...] = ()
     """The right options, where they are known."""
+    follow_up: "Case | None" = None
+    """Is given to everybody right behind this one: more questions about the same state."""
 
     @property
     def decisions(self) -> int:
@@ -87,12 +94,17 @@ class Workloads:
         )
 
     def one_state(self, number: int, tokens: int, questions: int, *, are_long: bool = False) -> Case:
-        """W2: one state of about `tokens` tokens, `questions` questions in one request."""
+        """W2: one state of about `tokens` tokens, `questions` questions in one request.
+
+        Those that are long are asked once more, a little otherwise, when the state is known.
+        """
         name = state_name(tokens, questions, are_long=are_long)
         state = self.state(f"{number}-{tokens}-{questions}{'-long' * are_long}", tokens)
         rows = self._long_questions if are_long else self._questions
         asked = tuple(_decision(index, rows[index % len(rows)], state) for index in range(questions))
-        return Case(name, "state-first", (asked,))
+        again = tuple(decision | {"question": f"Again: {decision['question']}"} for decision in asked)
+        follow_up = Case(known_name(name), "state-first", (again,)) if are_long else None
+        return Case(name, "state-first", (asked,), follow_up=follow_up)
 
     def all_distinct(self, number: int, count: int) -> Case:
         """W3: another state and another question each time."""

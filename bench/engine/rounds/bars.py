@@ -23,8 +23,8 @@ class Bar:
 
 
 SEVERAL = "W2 * x [28]*"
-LONG_QUESTIONS = "W2 1800 * long questions"
-"""Of 35 to 63 tokens, whose passes a tile is made of."""
+LONG_QUESTIONS = "W2 1800 * long questions*"
+"""Of 35 to 63 tokens, whose passes a tile is made of; about a state that is new, and that is known."""
 
 BARS = (
     Bar("W[12] *", LIMIT, 0.90),

@@ -52,19 +52,31 @@ Results = dict[str, dict[str, Samples]]
 """By case, then by contender."""
 
 
-def measure_case(
-    prepared: PreparedCase, contenders: Sequence[Contender], first: int
-) -> dict[str, tuple[float, float]]:
-    """Seconds and CPU seconds of everybody who takes part; the one at place `first`, modulo, begins."""
+Taken = dict[str, tuple[float, float]]
+"""Seconds and CPU seconds by contender."""
+
+
+def measure_case(prepared: PreparedCase, contenders: Sequence[Contender], first: int) -> dict[str, Taken]:
+    """What everybody takes who takes part, by case: this one and its follow-up, where it has one.
+
+    The contender at place `first`, modulo, begins.
+    """
     able = [contender for contender in contenders if contender.covers(prepared.case)]
-    taken = {}
-    for place in range(first, first + len(able)):
-        contender = able[place % len(able)]
-        cpu, wall = cpu_seconds(contender.pid), time.perf_counter()
-        scale = contender.run(prepared)
-        wall, cpu = time.perf_counter() - wall, cpu_seconds(contender.pid) - cpu
-        taken[contender.name] = (wall * scale, cpu * scale)
-    return {contender.name: taken[contender.name] for contender in able}
+    in_turn = [able[place % len(able)] for place in range(first, first + len(able))]
+    taken: dict[str, Taken] = {}
+    for contender in in_turn:
+        part: PreparedCase | None = prepared
+        while part is not None:
+            taken.setdefault(part.case.name, {})[contender.name] = _seconds(contender, part)
+            part = part.follow_up
+    return {case: {contender.name: by[contender.name] for contender in able} for case, by in taken.items()}
+
+
+def _seconds(contender: Contender, prepared: PreparedCase) -> tuple[float, float]:
+    cpu, wall = cpu_seconds(contender.pid), time.perf_counter()
+    scale = contender.run(prepared)
+    wall, cpu = time.perf_counter() - wall, cpu_seconds(contender.pid) - cpu
+    return wall * scale, cpu * scale
 
 
 def times_as_fast(samples: dict[str, Samples], subject: str, baseline: str, clock: Clock) -> Quartiles | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.engine.measuring.names import LOAD, SERVER
-from bench.engine.rounds.measure import Results, Samples
+from bench.engine.rounds.measure import Results, Samples, Taken
 
 FILE = "report.json"
 
@@ -68,8 +68,8 @@ class Record:
         counts = {case: len(next(iter(by.values())).wall) for case, by in self.results.items()}
         return counts | ({LOAD: len(self.loads[SERVER]["refused"])} if self.loads else {})
 
-    def add_case(self, name: str, taken: dict[str, tuple[float, float]]) -> None:
-        """A round of a case: seconds and CPU seconds of everybody."""
+    def add_case(self, name: str, taken: Taken) -> None:
+        """A round of a case."""
         by = self.results.setdefault(name, {})
         for who, (wall, cpu) in taken.items():
             samples = by.setdefault(who, Samples())
