@@ -10,7 +10,6 @@ from pathlib import Path
 from bench.engine.contenders.contender import Contender, PreparedCase, padded_decisions, prepare_case
 from bench.engine.contenders.in_process import (
     BASELINE_BATCH_TOKENS,
-    FULL_PROMPT_TOKENS,
     FullPrompt,
     InProcessEngine,
     Limit,
@@ -19,7 +18,7 @@ from bench.engine.contenders.in_process import (
 )
 from bench.engine.contenders.servers import Files, Servers, start_servers
 from bench.engine.measuring.names import LOAD
-from bench.engine.measuring.plan import STATES, Plan
+from bench.engine.measuring.plan import FULL_PROMPT_TOKENS, STATES, Plan
 from bench.engine.measuring.workloads import Workloads
 from bench.engine.report.machine import describe_run, describe_setup
 from bench.engine.report.write import write
@@ -28,6 +27,7 @@ from bench.engine.rounds.measure import measure_case
 from bench.engine.rounds.record import Record
 from bench.models.quantised import TYPES, quantised
 from bench.models.random_models import SHAPES, random_model
+from semif.errors import SemifError
 from semif.evaluation.runs.labelled_tasks import LabelledTask
 from semif.models.presets import load_preset
 from semif.models.sources.fetch import fetch
@@ -48,7 +48,8 @@ NOTES = (
     ),
     (
         f"full prompt: of one state's questions as many as make {FULL_PROMPT_TOKENS} tokens are measured "
-        "and multiplied. Everybody is measured where a bar or a page needs it."
+        "and multiplied; of llama-server too, where it says that its cache had nothing of a second prompt. "
+        "Everybody is measured where a bar or a page needs it."
     ),
     (
         "the limit: short passes are padded to whole tiles by the adapter's own rule. It computes the logits "
@@ -56,7 +57,8 @@ NOTES = (
     ),
     (
         "state restore: the state's memory is put back before every question but the first; it keeps nothing "
-        "from one request to the next. schema restore is the same with the schema, for W1."
+        "from one request to the next, but for one about a known state. schema restore is the same with the "
+        "schema, for W1."
     ),
     (
         "llama-server default: four slots with a unified cache, what the program makes of `--parallel -1`; "
@@ -126,6 +128,8 @@ def run(plan: Plan, tasks: Sequence[LabelledTask], record: Record, output: Path,
             run_.measure(Workloads(model, tasks), plan, output)
         except KeyboardInterrupt:
             print("bench.engine: interrupted; --add goes on from here", file=sys.stderr)
+    if not record.rounds:
+        raise SemifError("interrupted before anything was measured")
     this["seconds"] = time.monotonic() - began
     return write(record, NOTES, output)
 

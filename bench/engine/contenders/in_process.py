@@ -7,6 +7,7 @@ import numpy as np
 
 from bench.engine.contenders.contender import PreparedCase
 from bench.engine.measuring.names import ENGINE, FULL, LIMIT, RESTORE
+from bench.engine.measuring.plan import FULL_PROMPT_TOKENS
 from bench.engine.measuring.workloads import Case
 from semif_adapter.decoding.steps import complete, decode, forward
 from semif_adapter.decoding.tiles import Tiles
@@ -18,9 +19,6 @@ BASELINE_BATCH_TOKENS = 512
 """Of a decode and a micro-batch of the strategies and the limit: llama.cpp's default micro-batch."""
 FULL_PROMPT_CASES = ("W1 *", "W2 * x 8", "W3 *")
 """Cases in which whole prompts have a bar or a place in a page; elsewhere they tell nothing new."""
-FULL_PROMPT_TOKENS = 600
-"""Of a request of many questions so many tokens are measured, and at least one prompt; from scratch each
-takes as long as the next."""
 
 
 class _InProcess:

@@ -18,6 +18,9 @@ from bench.engine.measuring.workloads import (
 
 KEPT_ROUNDS = 5
 """A figure of fewer rounds is kept nowhere, and has no quartiles."""
+FULL_PROMPT_TOKENS = 600
+"""Of a request of many questions so many tokens are measured, and at least one prompt, where each is computed
+from scratch and takes as long as the next."""
 LONG_QUESTIONS = 8
 STATES = ((50, 1), (50, 8), (300, 1), (300, 8), (300, 21), (1800, 1), (1800, 8))
 

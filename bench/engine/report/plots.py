@@ -18,7 +18,7 @@ DOTS_PER_INCH = 110
 def draw_times(results: Results, decisions: dict[str, int], clock: Clock, path: Path) -> None:
     """Milliseconds a decision of everybody, a panel for each case, quartiles as error bars."""
     columns = 3
-    rows = -(-len(results) // columns)
+    rows = -(-max(1, len(results)) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(14, 2.6 * rows), squeeze=False, layout="constrained")
     for axis in axes.flat[len(results) :]:
         axis.set_visible(False)

@@ -83,7 +83,7 @@ def machine_list(record: Record) -> str:
     """The machine, the settings and the runs."""
     setup = record.setup
     model, fewest = setup["model"], min(record.rounds.values(), default=0)
-    weights = ", ".join(f"{share:.0%} {name}" for name, share in model["weights"].items())
+    weights = ", ".join(f"{share:.0%} {name}" for name, share in model["weights"].items() if share > 0.01)
     variables = " ".join(f"{name}={value}" for name, value in setup["variables"].items())
     return "\n".join(
         [
@@ -93,7 +93,7 @@ def machine_list(record: Record) -> str:
             f"- model {model['name']} ({model['quantization']}; matrices {weights})",
             f"- context {setup['context_tokens']} tokens, GPU layers {setup['gpu_layers']}",
             *(f"- {_run(run)}" for run in record.runs),
-            f"- {fewest} rounds of each case at least"
+            f"- {fewest} round{'s' if fewest > 1 else ''} of each case at least"
             + ("; medians, with quartiles in brackets" if fewest >= KEPT_ROUNDS else ": a try-out"),
         ]
     )

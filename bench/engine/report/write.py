@@ -17,7 +17,7 @@ def write(record: Record, notes: Sequence[str], output: Path) -> str:
     rows = bars.check(
         record.results, hybrid=setup["hybrid"], mode=setup["mode"], clock=clock, padded=record.padded
     ) + load.check(record.loads, clock)
-    told = [*notes, *load.NOTES, *record.notes]
+    told = [*notes, *(load.NOTES if record.loads else ()), *record.notes]
     if record.labelled:
         told.append(
             f"right answers in W1: {record.right} of {record.labelled} (letters, no claim beyond this model)"
