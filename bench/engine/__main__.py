@@ -5,6 +5,7 @@ exit status is 0 whatever the figures are: the table says which bars were not re
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -87,10 +88,11 @@ def main() -> int:
             library=arguments.library,
         )
         whole = replace(Plan(), tasks=min(Plan.tasks, len(tasks)))
-        output = arguments.output or _default_output(arguments.model)
+        section = _section(arguments.model)
+        output = arguments.output or project_root() / ".semif" / "bench" / "engine" / section
         record = Record.read(output) if arguments.add else Record()
         if arguments.keep:
-            check_run(arguments.model)
+            check_run(section)
             whole.check_kept(record.rounds | dict.fromkeys(plan.with_follow_ups(plan.chosen), plan.rounds))
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
@@ -99,15 +101,18 @@ def main() -> int:
         print(f"\nbench.engine: {time.monotonic() - began:.0f} s; written to {output}")
         if arguments.keep:
             whole.check_kept(record.rounds)
-            keep_run(arguments.model, output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
+            keep_run(section, output, " ".join(["python -m bench.engine", *sys.argv[1:]]))
     except (SemifError, StartupError, OSError, ValueError, RuntimeError) as error:
         print(f"bench.engine: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _default_output(model: str) -> Path:
-    return project_root() / ".semif" / "bench" / "engine" / Path(model).stem.lower()
+def _section(model: str) -> str:
+    """What a run is called in the pages: the model, and the mode where it is not the usual one."""
+    mode = os.environ.get("SEMIF_MODE", "invariant")
+    name = Path(model).stem if model.endswith(".gguf") else model
+    return name if mode == "invariant" else f"{name}-{mode}"
 
 
 if __name__ == "__main__":
