@@ -27,7 +27,7 @@ from bench.engine.report.machine import describe
 from bench.engine.rounds import bars, load
 from bench.engine.rounds.measure import Results, run_round
 from bench.models.random_models import SHAPES, random_model
-from semif.evaluation.runs.labelled_tasks import LabelledTask
+from semif.evaluation.tasks.labelled_tasks import LabelledTask
 from semif.models.presets import load_preset
 from semif.models.sources.fetch import fetch
 from semif.serve.local_adapter import adapter_variables, library_folder

@@ -14,9 +14,9 @@ import numpy as np
 from semif.calibration.fit import need_enough
 from semif.calibration.grouped_mean import Mean, grouped_difference, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.report.compare import pair
-from semif.evaluation.report.measures import Share, share_of
-from semif.evaluation.report.summary import confidence, is_right
+from semif.evaluation.figures.compare import pair
+from semif.evaluation.figures.measures import Share, share_of
+from semif.evaluation.figures.summary import confidence, is_right
 from semif.evaluation.runs.run_file import Record, read_run
 
 STEPS = 20

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from semif.calibration.cascade import Cascade, CascadePoint
 from semif.calibration.grouped_mean import Mean
 from semif.calibration.plot import check_format, save
-from semif.evaluation.report.measures import Share
-from semif.evaluation.report.svg import FIRST, INK, SECOND, STYLE, WIDTH_INCHES
+from semif.evaluation.figures.measures import Share
+from semif.evaluation.report.pages.svg import FIRST, INK, SECOND, STYLE, WIDTH_INCHES
 
 _HEIGHT_INCHES = 6.0
 

@@ -88,8 +88,8 @@ def cascade(
 
 
 def _print(cascade: "Cascade", found: "CascadePoint") -> None:
-    from semif.evaluation.report.cells import duration, interval, percent  # noqa: PLC0415 - SciPy is below
-    from semif.evaluation.report.table import ReportTable, print_tables  # noqa: PLC0415 - as above
+    from semif.evaluation.report.tables.cells import duration, interval, percent  # noqa: PLC0415 - SciPy is below
+    from semif.evaluation.report.tables.table import ReportTable, print_tables  # noqa: PLC0415 - as above
 
     rows = [
         (

@@ -8,13 +8,13 @@ import click
 from rich.console import Console
 
 from semif.cli.output import print_json
-from semif.evaluation.report.breakdown import break_down
-from semif.evaluation.report.breakdown_tables import breakdown_tables, mistakes_table
-from semif.evaluation.report.compare import compare, pair
-from semif.evaluation.report.compare_tables import caveats, comparison_tables, verdict
-from semif.evaluation.report.report_tables import read_judged_run, report_tables
-from semif.evaluation.report.summary import Summary, summarise
-from semif.evaluation.report.table import ReportTable, markdown, print_tables
+from semif.evaluation.figures.breakdown import break_down
+from semif.evaluation.figures.compare import compare, pair
+from semif.evaluation.figures.summary import Summary, summarise
+from semif.evaluation.report.tables.breakdown_tables import breakdown_tables, mistakes_table
+from semif.evaluation.report.tables.compare_tables import caveats, comparison_tables, verdict
+from semif.evaluation.report.tables.report_tables import read_judged_run, report_tables
+from semif.evaluation.report.tables.table import ReportTable, markdown, print_tables
 from semif.evaluation.runs.run_file import keep_runs
 from semif.evaluation.runs.task_texts import task_texts
 from semif.project.whole_files import write_whole
@@ -34,7 +34,7 @@ def print_report(
     mistakes = mistakes_table(summary.wrong, states) if texts is not None and summary.wrong else None
     keep_runs((path,), html, markdown_file)
     if html is not None:
-        from semif.evaluation.report.report_page import report_page  # noqa: PLC0415 - matplotlib, for the page alone
+        from semif.evaluation.report.pages.report_page import report_page  # noqa: PLC0415 - matplotlib, for the page alone
 
         _write(html, report_page(run, summary, tables, mistakes))
     tables += [mistakes] if mistakes else []
@@ -64,7 +64,7 @@ def print_comparison(
     lead = (verdict(comparison), *caveats(a, b, pairs))
     keep_runs((first, second), html, markdown_file)
     if html is not None:
-        from semif.evaluation.report.compare_page import comparison_page  # noqa: PLC0415 - matplotlib, for the page alone
+        from semif.evaluation.report.pages.compare_page import comparison_page  # noqa: PLC0415 - matplotlib, for the page alone
 
         _write(html, comparison_page(a, b, pairs, comparison))
     if markdown_file is not None:

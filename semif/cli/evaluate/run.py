@@ -18,9 +18,9 @@ from semif.evaluation.asking.forms.chat import MAX_TOKENS
 from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
 from semif.evaluation.runs.run_file import Asking
-from semif.evaluation.runs.suite import load_suite, of_suite, suite_names
-from semif.evaluation.runs.table_tasks import Columns
-from semif.evaluation.runs.task_sets import read_task_sets
+from semif.evaluation.tasks.suite import load_suite, of_suite, suite_names
+from semif.evaluation.tasks.table_tasks import Columns
+from semif.evaluation.tasks.task_sets import read_task_sets
 from semif.target.target import open_target
 
 

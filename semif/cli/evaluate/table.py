@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from semif.evaluation.runs.table_tasks import Columns, read_options
+from semif.evaluation.tasks.table_tasks import Columns, read_options
 
 _OPTIONS = (
     click.option("--state", metavar="COLUMN", help="Of a table (CSV, JSON Lines, Parquet): what is judged."),

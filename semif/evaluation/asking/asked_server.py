@@ -9,9 +9,9 @@ from semif.client.retry import Retry, until_answered
 from semif.client.sending.transport import Transport
 from semif.evaluation.asking.forms import ReplyContent, RequestForm
 from semif.evaluation.asking.forms.fields import read_reply
-from semif.evaluation.runs.labelled_tasks import LabelledTask
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import AnswerFault, Pins, TargetName
+from semif.evaluation.tasks.labelled_tasks import LabelledTask
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.wire import Option
 
 _PROBE = LabelledTask(

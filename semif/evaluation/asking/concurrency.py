@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
 from semif.evaluation.asking.asked_server import AskedTarget
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Asking, Record
+from semif.evaluation.tasks.option_orders import OrderedTask
 
 MAX_IN_FLIGHT = 128
 """Most requests on their way at a rate. An arrival that finds all taken waits, and its waiting is counted."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -11,13 +11,12 @@ from semif.errors import SemifError
 from semif.evaluation.asking.forms import RequestForm, no_answer
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
-from semif.evaluation.runs.labelled_tasks import LabelledTask, TaskSet
-from semif.evaluation.runs.lines_error import LinesError
-from semif.evaluation.runs.machine import describe_machine
-from semif.evaluation.runs.option_orders import OrderedTask
-from semif.evaluation.runs.run_file import Asking, Pins, Record, RunHeader, TargetName
+from semif.evaluation.runs.new_run import new_header
+from semif.evaluation.runs.run_file import Asking, Pins, Record, TargetName
 from semif.evaluation.runs.run_writer import open_run
-from semif.evaluation.runs.task_sets import task_file
+from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
+from semif.evaluation.tasks.lines_error import LinesError
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.wire import WireModel
 
 
@@ -36,14 +35,8 @@ def write_captured_run(tasks: TaskSet, output: Path) -> None:
     tasks that were not captured, SemifError where several models answered, and as `open_run` does.
     """
     answers = _answers(tasks)
-    header = RunHeader(
-        started=datetime.now(UTC),
-        tasks=(task_file(tasks),),
-        target=TargetName(kind="endpoint", name="captured: callers asked, and not this run"),
-        pins=_pins(tasks, answers),
-        machine=describe_machine(),
-        asking=Asking(),
-    )
+    target = TargetName(kind="endpoint", name="captured: callers asked, and not this run")
+    header = new_header((tasks,), target, _pins(tasks, answers), Asking())
     with open_run(output, header) as run:
         there = {record.task for record in run.earlier}
         for record in _records(tasks, answers):

@@ -14,8 +14,8 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 from pydantic_core import from_json
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
-from semif.evaluation.runs.asked_table import AskedTable
-from semif.evaluation.runs.suite import Suite
+from semif.evaluation.tasks.asked_table import AskedTable
+from semif.evaluation.tasks.suite import Suite
 from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
 from semif_adapter.contract.wire import ModelInfo, QuestionKind, WireModel

@@ -6,12 +6,12 @@ from itertools import combinations
 
 from scipy.stats import false_discovery_control
 
-from semif.evaluation.report.cells import ForeignText, interval, part_of_whole, percent, three_decimals
-from semif.evaluation.report.compare import compare, pair
-from semif.evaluation.report.measures import Share
-from semif.evaluation.report.report_tables import intervals_note
-from semif.evaluation.report.summary import summarise
-from semif.evaluation.report.table import ReportTable
+from semif.evaluation.figures.compare import compare, pair
+from semif.evaluation.figures.measures import Share
+from semif.evaluation.figures.summary import summarise
+from semif.evaluation.report.tables.cells import ForeignText, interval, part_of_whole, percent, three_decimals
+from semif.evaluation.report.tables.report_tables import intervals_note
+from semif.evaluation.report.tables.table import ReportTable
 from semif.evaluation.runs.run_file import EvaluationRun
 
 

@@ -25,7 +25,7 @@ from semif.errors import ProblemsError, SemifError
 from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.targets import endpoint_target
 from semif.evaluation.runs.run_file import Asking, read_run
-from semif.evaluation.runs.task_sets import read_task_sets
+from semif.evaluation.tasks.task_sets import read_task_sets
 from semif.models.presets import Preset
 from semif.target.account import check_account
 from semif.target.target import Target

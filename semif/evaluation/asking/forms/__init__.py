@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import AnswerFault, Pins, Status
+from semif.evaluation.tasks.option_orders import OrderedTask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from semif.client.reply import read_answer
 from semif.client.results import best_option
 from semif.evaluation.asking.forms import ReplyContent, no_answer
 from semif.evaluation.asking.forms.fields import count_of, seconds_of, share_of
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Pins
+from semif.evaluation.tasks.option_orders import OrderedTask
 
 
 class DecisionForm:

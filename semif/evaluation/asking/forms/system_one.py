@@ -14,8 +14,8 @@ from semif.evaluation.asking.forms.fields import (
     seconds_of,
     share_of,
 )
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Pins
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.forms.systemone.questions import FALSE, TRUE
 
 MODEL = "jev-latest"

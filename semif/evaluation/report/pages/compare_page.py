@@ -1,0 +1,76 @@
+"""A comparison of two runs as a page."""
+
+from collections.abc import Iterator
+
+from semif.evaluation.figures.compare import Comparison, Pairs
+from semif.evaluation.figures.summary import is_replied
+from semif.evaluation.report.pages.page import Tile, page
+from semif.evaluation.report.pages.pictures import (
+    accuracy_picture,
+    latency_picture,
+    reliability_picture,
+    tokens_picture,
+)
+from semif.evaluation.report.pages.svg import Picture
+from semif.evaluation.report.tables.cells import ForeignText, duration, interval, percent
+from semif.evaluation.report.tables.compare_tables import (
+    caveats,
+    comparison_tables,
+    ratio,
+    test_name,
+    verdict,
+)
+from semif.evaluation.runs.run_file import EvaluationRun
+
+
+def comparison_page(first: EvaluationRun, second: EvaluationRun, pairs: Pairs, comparison: Comparison) -> str:
+    """The page; see `page`."""
+    *tables, differences = comparison_tables(first, second, comparison)
+    return page(
+        title=f"{ForeignText(first.path.stem)} against {ForeignText(second.path.stem)}",
+        lead=verdict(comparison),
+        warnings=caveats(first, second, pairs),
+        tiles=tuple(_tiles(comparison)),
+        pictures=tuple(_pictures((first.path.stem, second.path.stem), pairs, comparison)),
+        tables=tables,
+        lists=(differences,) if comparison.differences else (),
+        command="semif evaluate compare",
+    )
+
+
+def _tiles(comparison: Comparison) -> Iterator[Tile]:
+    one, other = comparison.first, comparison.second
+    yield Tile("right, A", percent(one.right.value), interval(one.right))
+    yield Tile("right, B", percent(other.right.value), interval(other.right))
+    differ = f"{len(comparison.differences):,} choices differ"
+    yield Tile(test_name(comparison), f"p = {comparison.p_value:.3g}", differ)
+    if one.client_seconds is not None and other.client_seconds is not None:
+        for title, here, there in (
+            ("p50", one.client_seconds.p50, other.client_seconds.p50),
+            ("p95", one.client_seconds.p95, other.client_seconds.p95),
+        ):
+            yield Tile(f"{title}, B / A", ratio(here, there), f"{duration(here)} → {duration(there)}")
+
+
+def _pictures(stems: tuple[str, str], pairs: Pairs, comparison: Comparison) -> Iterator[Picture]:
+    titles = (f"A {stems[0]}", f"B {stems[1]}")
+    yield accuracy_picture(
+        dict(zip(titles, (comparison.first.families, comparison.second.families), strict=True))
+    )
+    one, other = comparison.first.calibration, comparison.second.calibration
+    if one is not None and other is not None:
+        yield reliability_picture(dict(zip(titles, (one.bins, other.bins), strict=True)))
+    replied = [list(filter(is_replied, records)) for records in (pairs.first, pairs.second)]
+    if all(replied):
+        times = ([record.client_seconds for record in records] for records in replied)
+        yield latency_picture(dict(zip(titles, times, strict=True)))
+    points = [
+        [
+            (record.input_tokens, record.client_seconds)
+            for record in records
+            if record.input_tokens is not None
+        ]
+        for records in replied
+    ]
+    if all(points):
+        yield tokens_picture(dict(zip(titles, points, strict=True)))
