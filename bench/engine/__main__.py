@@ -17,7 +17,7 @@ from bench.engine.measuring.workloads import QUESTION_COUNTS, ROUTING, STATE_TOK
 from bench.engine.report.keep import check_section, keep_run
 from bench.engine.run import Plan, run
 from semif.errors import SemifError
-from semif.evaluation.tasks.labelled_tasks import read_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif.project.root import project_root
 from semif_adapter.contract.errors import StartupError
 

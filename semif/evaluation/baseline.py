@@ -22,7 +22,9 @@ from semif.errors import SemifError
 from semif.evaluation.runs.new_run import new_header
 from semif.evaluation.runs.run_file import Asking, Pins, Record, TargetName
 from semif.evaluation.runs.run_writer import open_run
+from semif.evaluation.runs.task_record import ReplyContent, record_of
 from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.question import content_text
 
 FOLDS = 5
@@ -111,20 +113,9 @@ def _predicted(
 def _record(task: LabelledTask, found: dict[str, float], asked: datetime, seconds: float) -> Record:
     ids = tuple(option.id for option in task.options)
     probabilities = tuple(min(1.0, found.get(name, 0.0)) for name in ids)
-    return Record(
-        task=task.id,
-        family=task.family,
-        kind=task.kind,
-        group=task.group,
-        order=0,
-        option_ids=ids,
-        expected=task.expected,
-        question_sha256=task.wording.question_sha256,
-        options_sha256=task.wording.options_sha256,
-        slices=dict(task.slices) or None,
-        status="answered",
-        choice=ids[int(np.argmax(probabilities))],
-        probabilities=probabilities,
+    return record_of(
+        OrderedTask(task, 0, task.options),
+        ReplyContent(choice=ids[int(np.argmax(probabilities))], probabilities=probabilities),
         asked=asked,
         client_seconds=seconds,
     )

@@ -14,7 +14,7 @@ from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.targets import endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
 from semif.evaluation.runs.run_file import Asking, read_run
-from semif.evaluation.tasks.labelled_tasks import read_task_set
+from semif.evaluation.tasks.task_lines import read_task_set
 from semif.evaluation.wordings.wordings_file import read_wordings, reworded
 from semif.target.target import open_target
 

@@ -14,6 +14,7 @@ from semif.evaluation.asking.forms.system_one import SystemOneForm
 from semif.evaluation.runs.new_run import new_header
 from semif.evaluation.runs.run_file import Asking, Pins, Record, TargetName
 from semif.evaluation.runs.run_writer import open_run
+from semif.evaluation.runs.task_record import record_of
 from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
 from semif.evaluation.tasks.lines_error import LinesError
 from semif.evaluation.tasks.option_orders import OrderedTask
@@ -81,25 +82,17 @@ def _pins(tasks: TaskSet, answers: dict[str, CapturedAnswer]) -> Pins:
 
 def _records(tasks: TaskSet, answers: dict[str, CapturedAnswer]) -> Iterator[Record]:
     for task in tasks.tasks:
-        answer, wording = answers[task.id], task.wording
+        answer = answers[task.id]
         ordered = OrderedTask(task, 0, task.options)
         content = (
             no_answer("the reply was not captured")
             if answer.reply is None
             else _form(task).read(ordered, json.dumps(answer.reply).encode())
         )
-        yield Record(
-            task=task.id,
-            family=task.family,
-            kind=task.kind,
-            group=task.group,
-            order=0,
-            option_ids=ordered.option_ids,
-            expected=task.expected,
-            question_sha256=wording.question_sha256,
-            options_sha256=wording.options_sha256,
+        yield record_of(
+            ordered,
+            content,
             asked=answer.time,
             client_seconds=content.server_seconds or 0.0,
             raw=answer.reply,
-            **vars(content),
         )

@@ -13,14 +13,10 @@ from pydantic import Field
 
 from semif.errors import SemifError, shown
 from semif.evaluation.tasks.asked_table import AskedTable
-from semif.evaluation.tasks.labelled_tasks import (
-    MAX_FILE_BYTES,
-    LabelledTask,
-    TaskSet,
-    plain_task,
-    read_each,
-)
+from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
 from semif.evaluation.tasks.rows import ReadRow, Row, read_rows, separators
+from semif.evaluation.tasks.task_lines import MAX_FILE_BYTES, read_each
+from semif.evaluation.tasks.task_rows import plain_task
 from semif.project.toml_file import read_toml
 from semif.project.whole_files import read_whole
 from semif_adapter.contract.errors import InvalidRequestError, Problem

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from semif.errors import SemifError
-from semif.evaluation.tasks.labelled_tasks import TaskSet, read_task_set
+from semif.evaluation.tasks.labelled_tasks import TaskSet
 from semif.evaluation.tasks.rows import is_table
 from semif.evaluation.tasks.table_tasks import Columns, read_table
+from semif.evaluation.tasks.task_lines import read_task_set
 
 
 def read_task_sets(paths: Sequence[Path], columns: Columns | None = None) -> tuple[TaskSet, ...]:

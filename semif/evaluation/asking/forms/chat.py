@@ -6,9 +6,10 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
-from semif.evaluation.asking.forms import ReplyContent, no_answer
+from semif.evaluation.asking.forms import no_answer
 from semif.evaluation.asking.forms.fields import count_of, model_name, object_of, read_reply, seconds_of
 from semif.evaluation.runs.run_file import Pins
+from semif.evaluation.runs.task_record import ReplyContent
 from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.question import content_text
 from semif_adapter.contract.wire import Option

@@ -25,7 +25,7 @@ from semif.evaluation.asking.forms import RequestForm
 from semif.evaluation.asking.forms.chat import ChatForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
 from semif.evaluation.runs.run_file import Asking, Record, TargetName, read_run
-from semif.evaluation.tasks.labelled_tasks import read_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif.evaluation.tasks.task_sets import read_task_sets
 from semif.project.root import project_root
 from tests.support.machine.small_disk import small_disk

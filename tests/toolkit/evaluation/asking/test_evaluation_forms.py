@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semif.evaluation.asking.forms import ReplyContent, RequestForm
+from semif.evaluation.asking.forms import RequestForm
 from semif.evaluation.asking.forms.chat import ChatForm, named_option
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
 from semif.evaluation.runs.run_file import Record
+from semif.evaluation.runs.task_record import ReplyContent
 from semif.evaluation.tasks.labelled_tasks import LabelledTask
 from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.wire import Option, QuestionKind

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from semif.cli import main
 from semif.evaluation.runs.run_file import Record, TaskFile
 from semif.evaluation.tasks.alike import looking_alike
-from semif.evaluation.tasks.labelled_tasks import read_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif.project.root import project_root
 from tests.support.runs.synthetic_runs import header, record, write_run
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from semif.client.questions import Question
 from semif.client.values.wording import wording_of
 from semif.errors import ProblemsError, SemifError
-from semif.evaluation.tasks.labelled_tasks import LabelledTask, read_tasks
+from semif.evaluation.tasks.labelled_tasks import LabelledTask
 from semif.evaluation.tasks.option_orders import ordered_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif.evaluation.tasks.task_sets import read_task_sets
 from semif.project.root import project_root
 from semif_adapter.contract.question import content_text

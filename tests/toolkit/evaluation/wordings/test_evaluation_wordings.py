@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from semif.cli import main
 from semif.errors import ProblemsError, SemifError
 from semif.evaluation.runs.run_file import Record, read_run
-from semif.evaluation.tasks.labelled_tasks import read_task_set
+from semif.evaluation.tasks.task_lines import read_task_set
 from semif.evaluation.wordings.matrix import matrix_tables, wordings_matrix
 from semif.evaluation.wordings.wordings_file import read_wordings, reworded
 from semif.project.root import project_root
