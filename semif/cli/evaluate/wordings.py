@@ -63,10 +63,10 @@ def wordings(
     tasks = read_task_set(Path(arguments[-2]))
     sets = {wording.name: reworded(tasks, wording) for wording in read_wordings(Path(arguments[-1]))}
     if url is not None:
-        target = url_target(url, "decision", max_tokens=1, connections=1, api_key=api_key())
+        target = url_target(url, "decision", connections=1, api_key=api_key())
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
-        target = endpoint_target(where, "decision", max_tokens=1, connections=1)
+        target = endpoint_target(where, "decision", connections=1)
     with key_remedy(url), closing(target):
         for name, asked in sets.items():
             with count_on_stderr(name) as on_answer:

@@ -105,6 +105,8 @@ class Summary:
     right: Share
     """Of the tasks asked: no answer is no right answer."""
     right_of_answered: Share | None
+    unnamed: Share
+    """Of the tasks asked: answered in words that name no option."""
     guessing: float
     most_frequent: float
     """Share that always choosing the most frequent right option gets right; see `_most_frequent`."""
@@ -142,6 +144,7 @@ def summarise(records: Sequence[Record]) -> Summary:
         answered=_share(tasks, is_answered),
         right=_share(tasks, is_right),
         right_of_answered=_share(answered, is_right) if answered else None,
+        unnamed=_share(tasks, lambda record: record.status == "unparsable"),
         guessing=_guessing(tasks),
         most_frequent=_most_frequent(tasks),
         families=grouped(tasks, lambda record: record.family),

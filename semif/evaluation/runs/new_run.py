@@ -4,13 +4,19 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from semif.evaluation.runs.machine import describe_machine
-from semif.evaluation.runs.run_file import Asking, Pins, RunHeader, TargetName, TaskFile
+from semif.evaluation.runs.run_file import Asking, Pins, PredictionsFile, RunHeader, TargetName, TaskFile
 from semif.evaluation.tasks.labelled_tasks import TaskSet
 from semif.evaluation.tasks.suite import Suite
 
 
 def new_header(
-    sets: Sequence[TaskSet], target: TargetName, pins: Pins, asking: Asking, *, suite: Suite | None = None
+    sets: Sequence[TaskSet],
+    target: TargetName,
+    pins: Pins,
+    asking: Asking,
+    *,
+    suite: Suite | None = None,
+    predictions: PredictionsFile | None = None,
 ) -> RunHeader:
     """The header of a run that begins now, on this machine."""
     return RunHeader(
@@ -20,6 +26,7 @@ def new_header(
         pins=pins,
         machine=describe_machine(),
         asking=asking,
+        predictions=predictions,
         suite=suite,
     )
 

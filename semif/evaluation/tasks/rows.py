@@ -7,9 +7,10 @@ its line or record holds, by the names of the columns; cells of CSV are text.
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ CSV_ENDINGS = frozenset({".csv", ".tsv"})
 PARQUET_ENDING = ".parquet"
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 """Of CSV: a semicolon where a comma stands in numbers, a tab where somebody copied from a sheet."""
+
+_MAX_NAMED = 20
+"""Most columns or options that a message names."""
 
 Row = dict[str, Any]
 ReadRow = Callable[[], Row]
@@ -45,6 +49,35 @@ def read_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
         return _parquet_rows(path, content)
     plain = utf8(content, path)
     return _csv_rows(path, plain) if ending in CSV_ENDINGS else _json_rows(plain)
+
+
+def rows_with(
+    path: Path, content: bytes, columns: Sequence[tuple[str, str]]
+) -> Iterator[tuple[int, ReadRow]]:
+    """The rows of a file whose first one has all `columns`, each with the option that names it.
+
+    Raises SemifError for one that it lacks, and as `read_rows`.
+    """
+    rows = read_rows(path, content)
+    for number, read in rows:
+        try:
+            row = read()
+        except InvalidRequestError:  # told with the others
+            row = dict.fromkeys(name for name, _ in columns)
+        lacking = [f"{shown(name)} ({option})" for name, option in columns if name not in row]
+        if lacking:
+            raise SemifError(
+                f"{path}: its first row has no column {', '.join(lacking)}; its columns are "
+                f"{names_of(row)}{_how_read(path, content)}"
+            )
+        return chain([(number, read)], rows)
+    return iter(())
+
+
+def names_of(names: Collection[str]) -> str:
+    """The first of them, and how many more."""
+    rest = len(names) - _MAX_NAMED
+    return ", ".join([*map(shown, list(names)[:_MAX_NAMED]), *([f"and {rest} more"] if rest > 0 else [])])
 
 
 def _json_rows(content: bytes) -> Iterator[tuple[int, ReadRow]]:
@@ -79,11 +112,12 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
         raise SemifError(f"{path}: line {rows.line_num}: {error}") from None
 
 
-def separators(path: Path, content: bytes) -> str | None:
-    """What a CSV file's first line is read as separated by, in words; None for another form of file."""
+def _how_read(path: Path, content: bytes) -> str:
+    """What a CSV file's first line is read as separated by, for a message of its columns."""
     if path.suffix.lower() not in CSV_ENDINGS:
-        return None
-    return _SEPARATORS[_separator(content.decode(errors="replace"))]
+        return ""
+    between = _SEPARATORS[_separator(content.decode(errors="replace"))]
+    return f", its first line read with {between} between them"
 
 
 def _separator(text: str) -> str:
@@ -124,3 +158,19 @@ def _parquet_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
 def wrong_row(message: str) -> InvalidRequestError:
     """For a row that is wrong as a whole."""
     return InvalidRequestError(message, problems=[Problem((), message, "row")])
+
+
+def cell_text(row: Row, column: str) -> str | None:
+    """A cell as text, as a CSV file would have it; None where it is empty. Raises InvalidRequestError."""
+    value = row.get(column)
+    match value:
+        case None | "":
+            return None
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"{value:.15g}"
+    message = f"must be text or a number, got {type_name(value)}"
+    raise InvalidRequestError(message, problems=[Problem((), f"column {shown(column)} {message}", "cell")])

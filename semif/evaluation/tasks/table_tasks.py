@@ -5,27 +5,21 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from semif.errors import SemifError, shown
+from semif.errors import shown
 from semif.evaluation.tasks.asked_table import AskedTable
 from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
-from semif.evaluation.tasks.rows import ReadRow, Row, read_rows, separators
+from semif.evaluation.tasks.rows import ReadRow, Row, cell_text, names_of, rows_with
 from semif.evaluation.tasks.task_lines import MAX_FILE_BYTES, read_each
 from semif.evaluation.tasks.task_rows import plain_task
 from semif.project.toml_file import read_toml
 from semif.project.whole_files import read_whole
-from semif_adapter.contract.errors import InvalidRequestError, Problem
 from semif_adapter.contract.question import Content
-from semif_adapter.contract.request_problems import type_name
 from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
-
-_MAX_NAMED = 20
-"""Most columns or options that a message names."""
 
 
 class OptionsFile(WireModel):
@@ -76,43 +70,14 @@ def read_table(path: Path, columns: Columns) -> TaskSet:
     wrong in its rows.
     """
     content = read_whole(path, MAX_FILE_BYTES)
-    between = separators(path, content)
-    how = f", its first line read with {between} between them" if between else ""
-    rows = _with_columns(path, read_rows(path, content), columns, how)
+    rows = rows_with(path, content, tuple(columns.named()))
     reading = ((number, partial(_task, read, number, columns)) for number, read in rows)
     advice = (
         f"state is the column {shown(columns.state)}, expected the column {shown(columns.expected)}",
-        f"options: {_names(columns.options)}",
+        f"options: {names_of(columns.options)}",
     )
     tasks = read_each(path, reading, advice)
     return TaskSet(path, hashlib.sha256(content).hexdigest(), tasks, columns.asked())
-
-
-def _with_columns(
-    path: Path, rows: Iterator[tuple[int, ReadRow]], columns: Columns, how: str
-) -> Iterator[tuple[int, ReadRow]]:
-    """The same rows. Raises SemifError where the first one, if it is one, lacks a column.
-
-    `how` is what the message adds to the columns that there are.
-    """
-    for number, read in rows:
-        try:
-            row = read()
-        except InvalidRequestError:  # told with the others
-            row = dict.fromkeys(name for name, _ in columns.named())
-        lacking = [f"{shown(name)} ({option})" for name, option in columns.named() if name not in row]
-        if lacking:
-            raise SemifError(
-                f"{path}: its first row has no column {', '.join(lacking)}; its columns are "
-                f"{_names(row)}{how}"
-            )
-        return chain([(number, read)], rows)
-    return iter(())
-
-
-def _names(names: dict[str, Any]) -> str:
-    rest = len(names) - _MAX_NAMED
-    return ", ".join([*map(shown, list(names)[:_MAX_NAMED]), *([f"and {rest} more"] if rest > 0 else [])])
 
 
 def _task(read: ReadRow, number: int, columns: Columns) -> LabelledTask:
@@ -137,19 +102,3 @@ def state_of(row: Row, column: str) -> Content | None:
     """What is judged: an object or array as it is, another cell as text. Raises as `cell_text`."""
     value: object = row.get(column)
     return value if isinstance(value, dict | list) else cell_text(row, column)
-
-
-def cell_text(row: Row, column: str) -> str | None:
-    """A cell as text, as a CSV file would have it; None where it is empty. Raises InvalidRequestError."""
-    value = row.get(column)
-    match value:
-        case None | "":
-            return None
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return f"{value:.15g}"
-    message = f"must be text or a number, got {type_name(value)}"
-    raise InvalidRequestError(message, problems=[Problem((), f"column {shown(column)} {message}", "cell")])

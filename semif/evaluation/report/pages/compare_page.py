@@ -20,31 +20,33 @@ from semif.evaluation.report.tables.compare_tables import (
     test_name,
     verdict,
 )
+from semif.evaluation.report.tables.run_facts import is_asked
 from semif.evaluation.runs.run_file import EvaluationRun
 
 
 def comparison_page(first: EvaluationRun, second: EvaluationRun, pairs: Pairs, comparison: Comparison) -> str:
     """The page; see `page`."""
     *tables, differences = comparison_tables(first, second, comparison)
+    timed = is_asked(first.header) and is_asked(second.header)
     return page(
         title=f"{ForeignText(first.path.stem)} against {ForeignText(second.path.stem)}",
         lead=verdict(comparison),
         warnings=caveats(first, second, pairs),
-        tiles=tuple(_tiles(comparison)),
-        pictures=tuple(_pictures((first.path.stem, second.path.stem), pairs, comparison)),
+        tiles=tuple(_tiles(comparison, timed=timed)),
+        pictures=tuple(_pictures((first.path.stem, second.path.stem), pairs, comparison, timed=timed)),
         tables=tables,
         lists=(differences,) if comparison.differences else (),
         command="semif evaluate compare",
     )
 
 
-def _tiles(comparison: Comparison) -> Iterator[Tile]:
+def _tiles(comparison: Comparison, *, timed: bool) -> Iterator[Tile]:
     one, other = comparison.first, comparison.second
     yield Tile("right, A", percent(one.right.value), interval(one.right))
     yield Tile("right, B", percent(other.right.value), interval(other.right))
     differ = f"{len(comparison.differences):,} choices differ"
     yield Tile(test_name(comparison), f"p = {comparison.p_value:.3g}", differ)
-    if one.client_seconds is not None and other.client_seconds is not None:
+    if timed and one.client_seconds is not None and other.client_seconds is not None:
         for title, here, there in (
             ("p50", one.client_seconds.p50, other.client_seconds.p50),
             ("p95", one.client_seconds.p95, other.client_seconds.p95),
@@ -52,7 +54,9 @@ def _tiles(comparison: Comparison) -> Iterator[Tile]:
             yield Tile(f"{title}, B / A", ratio(here, there), f"{duration(here)} → {duration(there)}")
 
 
-def _pictures(stems: tuple[str, str], pairs: Pairs, comparison: Comparison) -> Iterator[Picture]:
+def _pictures(
+    stems: tuple[str, str], pairs: Pairs, comparison: Comparison, *, timed: bool
+) -> Iterator[Picture]:
     titles = (f"A {stems[0]}", f"B {stems[1]}")
     yield accuracy_picture(
         dict(zip(titles, (comparison.first.families, comparison.second.families), strict=True))
@@ -60,6 +64,8 @@ def _pictures(stems: tuple[str, str], pairs: Pairs, comparison: Comparison) -> I
     one, other = comparison.first.calibration, comparison.second.calibration
     if one is not None and other is not None:
         yield reliability_picture(dict(zip(titles, (one.bins, other.bins), strict=True)))
+    if not timed:
+        return
     replied = [list(filter(is_replied, records)) for records in (pairs.first, pairs.second)]
     if all(replied):
         times = ([record.client_seconds for record in records] for records in replied)

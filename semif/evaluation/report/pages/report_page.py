@@ -20,7 +20,7 @@ from semif.evaluation.report.tables.cells import (
     percent,
     three_decimals,
 )
-from semif.evaluation.report.tables.report_tables import (
+from semif.evaluation.report.tables.run_facts import (
     TARGETS,
     is_asked,
     planned_tasks,

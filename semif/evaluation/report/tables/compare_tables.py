@@ -14,7 +14,7 @@ from semif.evaluation.report.tables.cells import (
     three_decimals,
     whole_number,
 )
-from semif.evaluation.report.tables.report_tables import facts, how_asked, variants_note
+from semif.evaluation.report.tables.run_facts import facts, how_asked, is_asked, variants_note
 from semif.evaluation.report.tables.suite_table import suite_tables
 from semif.evaluation.report.tables.table import ReportTable
 from semif.evaluation.runs.run_file import EvaluationRun, RunHeader
@@ -31,7 +31,7 @@ def comparison_tables(
     """Everything that the comparison tells, in the order of reading."""
     return (
         _runs_table(first.header, second.header),
-        _figures_table(comparison),
+        _figures_table(first.header, second.header, comparison),
         *suite_tables({"A": (first.header, comparison.first), "B": (second.header, comparison.second)}),
         *_families_table(comparison),
         _agreement_table(comparison),
@@ -76,7 +76,8 @@ def caveats(first: EvaluationRun, second: EvaluationRun, pairs: Pairs) -> tuple[
             warnings.append(f"Left out: {tasks(missing)} that only {title} asked.")
     if pairs.unlike:
         warnings.append(f"Left out: {tasks(pairs.unlike)} with other options, or another expected one.")
-    if how_asked(first.header.asking) != how_asked(second.header.asking):
+    asked = is_asked(first.header) and is_asked(second.header)
+    if asked and how_asked(first.header.asking) != how_asked(second.header.asking):
         warnings.append("The runs were asked differently: their latencies do not compare.")
     return tuple(warnings)
 
@@ -107,8 +108,9 @@ def _runs_table(first: RunHeader, second: RunHeader) -> ReportTable:
     return ReportTable("Runs", ("", "A", "B"), tuple(rows), words=3)
 
 
-def _figures_table(comparison: Comparison) -> ReportTable:
-    here, there = _figures(comparison.first), _figures(comparison.second)
+def _figures_table(first: RunHeader, second: RunHeader, comparison: Comparison) -> ReportTable:
+    here = _figures(comparison.first, asked=is_asked(first))
+    there = _figures(comparison.second, asked=is_asked(second))
     rows = []
     for title, (_, shown) in (there | here).items():
         one, other = (side[title][0] if title in side else None for side in (here, there))
@@ -122,15 +124,17 @@ def _figures_table(comparison: Comparison) -> ReportTable:
     )
 
 
-def _figures(summary: Summary) -> dict[str, Figure]:
-    """What there is of a side, by its title."""
+def _figures(summary: Summary, *, asked: bool) -> dict[str, Figure]:
+    """What there is of a side, by its title; where nobody was asked there are no times."""
     figures: dict[str, Figure] = {
         "valid answers": (summary.answered.part, whole_number),
         "right": (summary.right.part, whole_number),
         "share right": (summary.right.value, percent),
     }
+    if summary.unnamed.part:
+        figures["words that name no option"] = (summary.unnamed.part, whole_number)
     for title, spread in (("client", summary.client_seconds), ("server", summary.server_seconds)):
-        if spread is not None:
+        if spread is not None and asked:
             figures |= {
                 f"{title} p50": (spread.p50, duration),
                 f"{title} p90": (spread.p90, duration),

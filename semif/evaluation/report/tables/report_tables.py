@@ -1,7 +1,6 @@
 """A run's report as tables; what they say is `Summary`."""
 
 from collections.abc import Iterator
-from datetime import UTC
 from pathlib import Path
 
 from semif.errors import SemifError
@@ -17,25 +16,17 @@ from semif.evaluation.report.tables.cells import (
     three_decimals,
     whole_number,
 )
+from semif.evaluation.report.tables.run_facts import facts, is_asked, planned_tasks, variants_note
 from semif.evaluation.report.tables.suite_table import suite_tables
 from semif.evaluation.report.tables.table import ReportTable
-from semif.evaluation.runs.run_file import Asking, EvaluationRun, RunHeader, read_run
+from semif.evaluation.runs.run_file import EvaluationRun, RunHeader, read_run
 
-SHARE_ALIKE = 0.05
-"""Of a run's tasks, from which on it is told that they look like variants: a few alike change no interval."""
 _COUNTED = (
     "Options in the order as written. A task without a valid answer counts as not right. Guessing takes each "
     "option equally often."
 )
 GROUP_COLUMNS = ("valid", "right", "share", "95% interval", "guess")
 """Of a table of groups, after the column of their names."""
-TARGETS = {
-    "baseline": "classifier trained on these labels",
-    "endpoint": "SageMaker endpoint",
-    "adapter": "adapter",
-    "system-one": "System One server",
-    "chat": "chat, which writes its answer",
-}
 
 
 def read_judged_run(path: Path) -> EvaluationRun:
@@ -63,11 +54,6 @@ def report_tables(header: RunHeader, summary: Summary) -> tuple[ReportTable, ...
     return tuple(tables)
 
 
-def report_title(header: RunHeader) -> str:
-    """The model where the replies name one; elsewhere who was asked."""
-    return f"Evaluation of {ForeignText(header.pins.model_name or header.target.name)}"
-
-
 def _run_table(header: RunHeader, summary: Summary) -> ReportTable:
     """Who was asked what, and how."""
     planned = planned_tasks(header)
@@ -76,74 +62,32 @@ def _run_table(header: RunHeader, summary: Summary) -> ReportTable:
     return ReportTable("Run", ("", ""), rows, words=2)
 
 
-def planned_tasks(header: RunHeader) -> int:
-    """How many tasks the run is to ask."""
-    total = sum(tasks.count for tasks in header.tasks)
-    return total if header.asking.limit is None else min(total, header.asking.limit)
-
-
-def is_asked(header: RunHeader) -> bool:
-    """Whether somebody was asked: a baseline waits for no reply, so that latency tells nothing of it."""
-    return header.target.kind != "baseline"
-
-
-def how_asked(asking: Asking) -> str:
-    """By how many callers, or at which rate."""
-    return f"{asking.concurrency} at a time" if asking.rate is None else f"{asking.rate:g} arrivals a second"
-
-
-def facts(header: RunHeader) -> dict[str, str]:
-    """What a run's header tells, by its title; what it does not tell is left out."""
-    pins, asking, machine = header.pins, header.asking, header.machine
-    known: dict[str, str | None] = {
-        "asked": header.target.name,
-        "as": TARGETS[header.target.kind],
-        "model": pins.model_name,
-        "model file, SHA-256": pins.model.sha256 if pins.model else None,
-        "prompt": pins.prompt_version,
-        "calibration, SHA-256": pins.calibration,
-        "model data": pins.model_data,
-        "image": pins.image,
-        "tasks": ", ".join(f"{tasks.name} ({tasks.sha256[:12]}…)" for tasks in header.tasks),
-        "orders of the options": f"as written and up to {asking.orders} further, seed {asking.seed}",
-        "how": how_asked(asking) if is_asked(header) else None,
-        "from": f"{machine.cpu}, CPUs: {machine.cpus}, load {machine.load_average[0]:.1f} at the start",
-        "began": f"{header.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        "semif": f"{machine.semif}, commit {machine.commit}",
-    }
-    if not asking.orders:
-        del known["orders of the options"]
-    return {title: ForeignText(text) for title, text in known.items() if text}
-
-
 def _answers_table(header: RunHeader, summary: Summary) -> ReportTable:
     """Valid and right answers, and what guessing would get."""
-    variants = variants_note(header)
+    notes = [_COUNTED, intervals_note(summary.right), variants_note(header), probabilities_note(summary)]
     rows = [
         ("valid answers", *_share_cells(summary.answered)),
         ("right, of all tasks", *_share_cells(summary.right)),
     ]
     if (valid := summary.right_of_answered) is not None and valid.whole != summary.right.whole:
         rows.append(("right, of the valid", *_share_cells(valid)))
+    if summary.unnamed.part:
+        rows.append(("words that name no option", *_share_cells(summary.unnamed)))
     rows.append(("guessing would get", "", percent(summary.guessing), ""))
     rows.append(("always the most frequent", "", percent(summary.most_frequent), ""))
     return ReportTable(
         "Answers",
         ("", "tasks", "share", "95% interval"),
         tuple(rows),
-        note=f"{_COUNTED} {intervals_note(summary.right)}{f' {variants}' if variants else ''}",
+        note=" ".join(filter(None, notes)),
     )
 
 
-def variants_note(header: RunHeader) -> str | None:
-    """That tasks look like variants of each other, where more than a few do."""
-    alike, count = sum(file.alike for file in header.tasks), sum(file.count for file in header.tasks)
-    if alike < SHARE_ALIKE * count or not alike:
+def probabilities_note(summary: Summary) -> str | None:
+    """Why figures of probabilities are left out, where they are."""
+    if summary.calibration is not None:
         return None
-    return (
-        f"{alike:,} of {count:,} tasks look like variants of others without a group in common. Intervals and "
-        "tests take them for independent and promise too much: give variants the same `group`."
-    )
+    return "Calibration, reliability and log loss are left out: there are no answers with probabilities."
 
 
 def intervals_note(share: Share) -> str:

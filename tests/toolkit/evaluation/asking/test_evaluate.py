@@ -4,12 +4,10 @@ import json
 import random
 import signal
 import subprocess
-from collections.abc import Callable
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from semif.evaluation.asking.asked_server import AskedTarget
 from semif.evaluation.asking.evaluation import evaluate as run
 from semif.evaluation.asking.forms import RequestForm
 from semif.evaluation.asking.forms.chat import ChatForm
+from semif.evaluation.asking.forms.chat_request import chat_request
 from semif.evaluation.asking.forms.system_one import SystemOneForm
 from semif.evaluation.runs.run_file import Asking, Record, TargetName, read_run
 from semif.evaluation.tasks.task_lines import read_tasks
@@ -32,6 +31,7 @@ from tests.support.machine.small_disk import small_disk
 from tests.support.machine.waiting import eventually
 from tests.support.servers.running import running
 from tests.support.servers.serving import SEMIF
+from tests.support.servers.stand_in import Script, StandIn
 
 LABELLED = project_root() / "examples" / "labelled.jsonl"
 
@@ -108,43 +108,6 @@ def test_system_one_asks_the_same_and_cannot_turn_scales(adapter_url: str, few: 
     assert {record.kind for record in kept.records if record.order} == {"choice"}
     assert kept.header.pins.model_name is not None
     assert all(record.option_logits is None and record.input_tokens for record in kept.records)
-
-
-class StandIn(ThreadingHTTPServer):
-    """Answers as `script` says: it gets the number of the request, the path and the body."""
-
-    daemon_threads = True
-
-    def __init__(self, script: "Script") -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.script = script
-        self.seen: list[Any] = []
-        self.lock = Lock()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-Script = Callable[[int, str, Any], tuple[int, bytes]]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: StandIn
-
-    def do_POST(self) -> None:
-        document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.server.lock:
-            number = len(self.server.seen)
-            self.server.seen.append(document)
-        status, body = self.server.script(number, self.path, document)
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
 
 
 def says_yes(number: int, path: str, document: Any) -> tuple[int, bytes]:
@@ -351,9 +314,8 @@ def test_an_endpoint_that_writes_is_asked_in_words(tmp_path: Path) -> None:
         )
         return 200, json.dumps({"model": "m", "choices": [{"message": {"content": next(words)}}]}).encode()
 
-    records = asked(
-        script, nouls(tmp_path / "tasks.jsonl", 3), tmp_path / "run.jsonl", form=ChatForm(max_tokens=16)
-    )
+    form = ChatForm(chat_request(max_tokens=16))
+    records = asked(script, nouls(tmp_path / "tasks.jsonl", 3), tmp_path / "run.jsonl", form=form)
     assert [(record.status, record.choice) for record in records] == [
         ("unparsable", None),
         ("answered", "true"),

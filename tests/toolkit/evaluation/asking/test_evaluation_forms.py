@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from semif.evaluation.asking.forms import RequestForm
-from semif.evaluation.asking.forms.chat import ChatForm, named_option
+from semif.evaluation.asking.forms.chat import ChatForm
+from semif.evaluation.asking.forms.chat_request import chat_request
 from semif.evaluation.asking.forms.decision import DecisionForm
+from semif.evaluation.asking.forms.named_option import named_option
 from semif.evaluation.asking.forms.system_one import SystemOneForm
 from semif.evaluation.runs.run_file import Record
 from semif.evaluation.runs.task_record import ReplyContent
@@ -98,6 +101,45 @@ def test_a_chats_words_tokens_and_times_are_read() -> None:
     assert ChatForm().pins(reply).model_name == "m"
     assert ChatForm().read(ordered(), chat_reply("I cannot tell")).status == "unparsable"
     assert ChatForm().read(ordered(), chat_reply(None)).status == "unparsable"
+
+
+@pytest.mark.parametrize(
+    ("paths", "reply", "status", "choice"),
+    [
+        (["result.label"], {"result": {"label": "refund"}}, "answered", "refund"),
+        (["labels[0].name"], {"labels": [{"name": "Track order"}]}, "answered", "track_order"),
+        (["result.label"], {"result": {"label": "B"}}, "unparsable", None),
+        (["result.label"], {"result": {"label": 7}}, "unparsable", None),
+        (["result"], {"result": {"label": "refund"}}, "failed", None),
+        (["result.label"], {"label": "refund"}, "failed", None),
+        (["length(result)"], {"result": 1}, "failed", None),
+        (["text", "team"], {"text": '{"team": "refund", "why": "…"}'}, "answered", "refund"),
+        (["text", "team"], {"text": "refund"}, "unparsable", None),
+        (["text", "team"], {"text": '{"queue": "refund"}'}, "unparsable", None),
+    ],
+)
+def test_an_answer_is_found_where_the_reply_has_it(
+    paths: list[str], reply: Any, status: str, choice: str | None
+) -> None:
+    form = ChatForm(chat_request(prompt="{state}", answer=paths))
+    found = form.read(ordered(), json.dumps(reply).encode())
+    assert (found.status, found.choice) == (status, choice)
+
+
+def test_a_letter_is_an_answer_only_where_letters_were_shown() -> None:
+    shown, hidden = (ChatForm(chat_request(prompt=prompt)) for prompt in ("{state} {options}", "{state}"))
+    assert shown.read(ordered(), chat_reply("B")).choice == "refund"
+    assert hidden.read(ordered(), chat_reply("B")).status == "unparsable"
+
+
+@given(st.text())
+def test_a_state_is_sent_as_it_is(state: str) -> None:
+    """Whatever it holds: braces, quotes, the name of a place."""
+    task = replace(ordered().task, state=state)
+    form = ChatForm(chat_request(prompt='{"json": "{state}", "place": "{other}"}', system="{question}"))
+    system, user = json.loads(form.body(OrderedTask(task, 0, OPTIONS)))["messages"]
+    assert system == {"role": "system", "content": "What is wanted?"}
+    assert user["content"] == f'{{"json": "{state}", "place": "{{other}}"}}'
 
 
 def system_one_reply(answer: object, **more: Any) -> bytes:
