@@ -14,8 +14,8 @@ import numpy as np
 from semif.calibration.fit import need_enough
 from semif.calibration.grouped_mean import Mean, grouped_difference, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.figures.compare import pair
 from semif.evaluation.figures.measures import Share, share_of
+from semif.evaluation.figures.shared_tasks import shared_tasks
 from semif.evaluation.figures.summary import confidence, is_right
 from semif.evaluation.runs.run_file import Record, read_run
 
@@ -95,8 +95,8 @@ def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -
     Raises SemifError where a run cannot be read, they have no task in common, the small one tells no
     probabilities, or as `need_enough` for the tasks on which it does.
     """
-    pairs = pair(read_run(small), read_run(large))
-    tasks = [_both(*both) for both in zip(pairs.first, pairs.second, strict=True) if both[0].order == 0]
+    shared = shared_tasks((read_run(small), read_run(large)))
+    tasks = [_both(*both) for both in zip(*shared.records, strict=True) if both[0].order == 0]
     if all(task.probability is None for task in tasks):
         raise SemifError(f"{small} tells no probabilities, by which it could be escalated; ask another form")
     need_enough([task.group for task in tasks if task.probability is not None])
@@ -108,8 +108,8 @@ def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -
         large_seconds=grouped_mean([task.large_seconds for task in tasks], groups),
         large_cost=prices and prices[1],
         large_gain=grouped_difference(large_right, small_right, groups),
-        same_run=pairs.first == pairs.second,
-        left_out=pairs.only_in_first + pairs.only_in_second + pairs.unlike,
+        same_run=shared.records[0] == shared.records[1],
+        left_out=sum(shared.left_out) + shared.unlike,
     )
 
 

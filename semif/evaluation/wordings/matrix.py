@@ -6,8 +6,9 @@ from itertools import combinations
 
 from scipy.stats import false_discovery_control
 
-from semif.evaluation.figures.compare import compare, pair
+from semif.evaluation.figures.compare import compare
 from semif.evaluation.figures.measures import Share
+from semif.evaluation.figures.shared_tasks import shared_tasks
 from semif.evaluation.figures.summary import summarise
 from semif.evaluation.report.tables.cells import ForeignText, interval, part_of_whole, percent, three_decimals
 from semif.evaluation.report.tables.report_tables import intervals_note
@@ -56,7 +57,7 @@ def wordings_matrix(runs: Mapping[str, EvaluationRun]) -> WordingsMatrix:
     ]
     figures.sort(key=lambda one: -one.right.value)
     compared = [
-        (one.name, other.name, compare(pair(runs[one.name], runs[other.name])))
+        (one.name, other.name, compare(*shared_tasks((runs[one.name], runs[other.name])).records))
         for one, other in combinations(figures, 2)
     ]
     adjusted = false_discovery_control([found.p_value for _, _, found in compared], method="bh")

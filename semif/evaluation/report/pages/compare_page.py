@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from semif.evaluation.figures.compare import Comparison, Pairs
+from semif.evaluation.figures.compare import Comparison
+from semif.evaluation.figures.shared_tasks import SharedTasks
 from semif.evaluation.figures.summary import is_replied
 from semif.evaluation.report.pages.page import Tile, page
 from semif.evaluation.report.pages.pictures import (
@@ -13,27 +14,24 @@ from semif.evaluation.report.pages.pictures import (
 )
 from semif.evaluation.report.pages.svg import Picture
 from semif.evaluation.report.tables.cells import ForeignText, duration, interval, percent
-from semif.evaluation.report.tables.compare_tables import (
-    caveats,
-    comparison_tables,
-    ratio,
-    test_name,
-    verdict,
-)
+from semif.evaluation.report.tables.comparability import caveats, test_name
+from semif.evaluation.report.tables.compare_tables import comparison_tables, ratio, verdict
 from semif.evaluation.report.tables.run_facts import is_asked
 from semif.evaluation.runs.run_file import EvaluationRun
 
 
-def comparison_page(first: EvaluationRun, second: EvaluationRun, pairs: Pairs, comparison: Comparison) -> str:
+def comparison_page(
+    first: EvaluationRun, second: EvaluationRun, shared: SharedTasks, comparison: Comparison
+) -> str:
     """The page; see `page`."""
     *tables, differences = comparison_tables(first, second, comparison)
     timed = is_asked(first.header) and is_asked(second.header)
     return page(
         title=f"{ForeignText(first.path.stem)} against {ForeignText(second.path.stem)}",
         lead=verdict(comparison),
-        warnings=caveats(first, second, pairs),
+        warnings=caveats((first, second), shared),
         tiles=tuple(_tiles(comparison, timed=timed)),
-        pictures=tuple(_pictures((first.path.stem, second.path.stem), pairs, comparison, timed=timed)),
+        pictures=tuple(_pictures((first.path.stem, second.path.stem), shared, comparison, timed=timed)),
         tables=tables,
         lists=(differences,) if comparison.differences else (),
         command="semif evaluate compare",
@@ -45,7 +43,7 @@ def _tiles(comparison: Comparison, *, timed: bool) -> Iterator[Tile]:
     yield Tile("right, A", percent(one.right.value), interval(one.right))
     yield Tile("right, B", percent(other.right.value), interval(other.right))
     differ = f"{len(comparison.differences):,} choices differ"
-    yield Tile(test_name(comparison), f"p = {comparison.p_value:.3g}", differ)
+    yield Tile(test_name(comparison.groups), f"p = {comparison.p_value:.3g}", differ)
     if timed and one.client_seconds is not None and other.client_seconds is not None:
         for title, here, there in (
             ("p50", one.client_seconds.p50, other.client_seconds.p50),
@@ -55,7 +53,7 @@ def _tiles(comparison: Comparison, *, timed: bool) -> Iterator[Tile]:
 
 
 def _pictures(
-    stems: tuple[str, str], pairs: Pairs, comparison: Comparison, *, timed: bool
+    stems: tuple[str, str], shared: SharedTasks, comparison: Comparison, *, timed: bool
 ) -> Iterator[Picture]:
     titles = (f"A {stems[0]}", f"B {stems[1]}")
     yield accuracy_picture(
@@ -66,7 +64,7 @@ def _pictures(
         yield reliability_picture(dict(zip(titles, (one.bins, other.bins), strict=True)))
     if not timed:
         return
-    replied = [list(filter(is_replied, records)) for records in (pairs.first, pairs.second)]
+    replied = [list(filter(is_replied, records)) for records in shared.records]
     if all(replied):
         times = ([record.client_seconds for record in records] for records in replied)
         yield latency_picture(dict(zip(titles, times, strict=True)))

@@ -46,7 +46,7 @@ def latency_picture(series: Mapping[str, Sequence[float]]) -> Picture:
             for percentile, style in ((50, "--"), (95, ":")):
                 axes.axvline(float(np.percentile(values, percentile)), color=colour, linestyle=style)
         axes.set_xscale("log")
-        _seconds_axis(axes.xaxis, edges[0], edges[-1])
+        seconds_axis(axes.xaxis, edges[0], edges[-1])
         axes.set_ylabel("replies")
         axes.grid(axis="y")
         _legend(axes, columns=1)
@@ -164,7 +164,7 @@ def tokens_picture(series: Mapping[str, Sequence[tuple[int, float]]]) -> Picture
                 axes.plot(*drawn.T, "o", color=colour, markersize=3.5, alpha=0.5, mew=0, label=_short(name))
         axes.set_yscale("log")
         every = [max(time, LEAST_SECONDS) for points in series.values() for _, time in points]
-        _seconds_axis(axes.yaxis, min(every), max(every))
+        seconds_axis(axes.yaxis, min(every), max(every))
         axes.set_xlabel("prompt tokens, cached ones included")
         axes.set_xlim(left=0)
         axes.grid()
@@ -201,7 +201,7 @@ def _short(text: str) -> str:
     return name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}…"
 
 
-def _seconds_axis(axis: "mpl.axis.Axis", low: float, high: float) -> None:
+def seconds_axis(axis: "mpl.axis.Axis", low: float, high: float) -> None:
     """Ticks at powers of ten, and between them where there are few."""
     decades = np.log10(high / low)
     subs = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.2 else (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from semif.evaluation.figures.compare import Comparison, Pairs
+from semif.evaluation.figures.compare import Comparison
 from semif.evaluation.figures.summary import Summary
 from semif.evaluation.report.tables.cells import (
     NONE,
@@ -14,15 +14,14 @@ from semif.evaluation.report.tables.cells import (
     three_decimals,
     whole_number,
 )
-from semif.evaluation.report.tables.run_facts import facts, how_asked, is_asked, variants_note
+from semif.evaluation.report.tables.comparability import CHANCE, tasks, test_name
+from semif.evaluation.report.tables.run_facts import facts, is_asked
 from semif.evaluation.report.tables.suite_table import suite_tables
 from semif.evaluation.report.tables.table import ReportTable
 from semif.evaluation.runs.run_file import EvaluationRun, RunHeader
 
 Figure = tuple[float, Callable[[float | None], str]]
 """A number, and how it is written."""
-CHANCE = 0.05
-"""A p value below this is called more than chance."""
 
 
 def comparison_tables(
@@ -49,37 +48,12 @@ def verdict(comparison: Comparison) -> str:
         return f"A and B are right equally often; they chose differently on {differ}."
     split = (
         f"Only A is right on {tasks(only_a)}, only B on {tasks(only_b)} "
-        f"({test_name(comparison)}: p = {comparison.p_value:.3g})"
+        f"({test_name(comparison.groups)}: p = {comparison.p_value:.3g})"
     )
     if comparison.p_value >= CHANCE:
         return f"{split}: chance alone may explain the difference in accuracy."
     better = "A" if only_a > only_b else "B"
     return f"{split}: {better} is right more often, by more than chance."
-
-
-def test_name(comparison: Comparison) -> str:
-    """By which test the accuracies differ, or do not."""
-    if comparison.groups is None:
-        return "McNemar's exact test"
-    return f"exact test over {comparison.groups:,} groups"
-
-
-def caveats(first: EvaluationRun, second: EvaluationRun, pairs: Pairs) -> tuple[str, ...]:
-    """What keeps the two runs from being compared as they stand."""
-    warnings = [variants] if (variants := variants_note(first.header)) else []
-    if {file.sha256 for file in first.header.tasks} != {file.sha256 for file in second.header.tasks}:
-        warnings.append(
-            "The runs are of different files of tasks: a task of the same id may have another text."
-        )
-    for title, missing in (("A", pairs.only_in_first), ("B", pairs.only_in_second)):
-        if missing:
-            warnings.append(f"Left out: {tasks(missing)} that only {title} asked.")
-    if pairs.unlike:
-        warnings.append(f"Left out: {tasks(pairs.unlike)} with other options, or another expected one.")
-    asked = is_asked(first.header) and is_asked(second.header)
-    if asked and how_asked(first.header.asking) != how_asked(second.header.asking):
-        warnings.append("The runs were asked differently: their latencies do not compare.")
-    return tuple(warnings)
 
 
 def _differences_table(comparison: Comparison) -> ReportTable:
@@ -161,11 +135,6 @@ def _figures(summary: Summary, *, asked: bool) -> dict[str, Figure]:
     return figures
 
 
-def tasks(count: int) -> str:
-    """1 task, 2 tasks."""
-    return f"{count:,} task{'' if count == 1 else 's'}"
-
-
 def ratio(one: float | None, other: float | None) -> str:
     """`other` / `one`."""
     return NONE if not one or other is None else f"{other / one:.2f}"
@@ -199,7 +168,7 @@ def _agreement_table(comparison: Comparison) -> ReportTable:
             ("only B right", whole_number(comparison.only_second_right)),
             ("neither right", whole_number(comparison.neither_right)),
             ("another choice", whole_number(len(comparison.differences))),
-            (f"p, {test_name(comparison)}", f"{comparison.p_value:.3g}"),
+            (f"p, {test_name(comparison.groups)}", f"{comparison.p_value:.3g}"),
         ),
         note=verdict(comparison),
     )

@@ -54,10 +54,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         one.model_copy(update={"family": None, "input_tokens": None}) for one in answers(9, orders=1)
     ]
     fewer = write_run(folder / "fewer.jsonl", uncounted)
-    made = {name: folder / f"{name}.html" for name in ("report", "comparison", "foreign", "fewer")}
+    several = [
+        write_run(folder / f"a-run-with-a-long-name-{turn}.jsonl", answers(60, seed=turn, skill=turn / 4))
+        for turn in range(8)
+    ]
+    made = {name: folder / f"{name}.html" for name in ("report", "comparison", "several", "foreign", "fewer")}
     for arguments in (
         ["report", slow, "--html", made["report"]],
         ["compare", slow, fast, "--html", made["comparison"]],
+        ["compare", *several, "--html", made["several"]],
         ["report", foreign, "--html", made["foreign"]],
         ["compare", fewer, fewer, "--html", made["fewer"]],
     ):
@@ -66,11 +71,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-def assert_looks_right(page: "Page") -> None:
+def assert_looks_right(page: "Page", titles: list[str]) -> None:
     """Every picture has a size, words for who cannot see it, and its letters inside; nothing sticks out."""
     pictures = page.locator("figure svg[role=img]")
-    assert page.locator("figure h2").all_inner_texts() == PICTURES
-    assert pictures.count() == len(PICTURES)
+    assert page.locator("figure h2").all_inner_texts() == titles
+    assert pictures.count() == len(titles)
     for picture in pictures.all():
         box = picture.bounding_box()
         assert box is not None
@@ -81,7 +86,7 @@ def assert_looks_right(page: "Page") -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
 
 
-@pytest.mark.parametrize("name", ["report", "comparison", "foreign"])
+@pytest.mark.parametrize("name", ["report", "comparison", "several", "foreign"])
 @pytest.mark.parametrize(
     "viewport", [{"width": 390, "height": 844}, {"width": 1280, "height": 900}], ids=["phone", "desk"]
 )
@@ -90,7 +95,7 @@ def test_a_page_is_readable_on_phones_and_desks(
 ) -> None:
     with looking(browser, viewport=viewport) as page:
         page.goto(pages[name].as_uri())
-        assert_looks_right(page)
+        assert_looks_right(page, ["Right answers", "Latency"] if name == "several" else PICTURES)
 
 
 def test_a_page_with_a_picture_and_a_table_less_has_no_empty_half(
