@@ -90,22 +90,19 @@ def chat_options(command: Command) -> Command:
             raise click.UsageError(f"--body is the whole request; write what {given[0]} says into its file")
         if body is not None or answer:
             given += ["--body" if body is not None else "--answer-path"]
-        if given and form != "chat":
+        known = form or (None if url is None else "decision")  # an environment's is known by its kind, later
+        if given and known not in {None, "chat"}:
             raise click.UsageError(f"{given[0]} is for --as chat")
         if headers and url is None:
             raise click.UsageError("--header is for --url; an endpoint is asked through SageMaker")
+        request = None
         if given:
             need_evaluate_extra()
-        request = None
-        if body is not None:
-            request = body_request(body, answer)
-        elif given:
-            request = chat_request(
-                model=model,
-                system=_text(system),
-                prompt=_text(prompt),
-                max_tokens=max_tokens,
-                answer=answer,
+            texts = {"system": _text(system), "prompt": _text(prompt)}
+            request = (
+                chat_request(model=model, **texts, max_tokens=max_tokens, answer=answer)
+                if body is None
+                else body_request(body, answer)
             )
         return command(form=form, url=url, chat=Chat(request, *_headers(headers)), **others)
 

@@ -66,6 +66,11 @@ def endpoint_target(
     require_mode(environment, "realtime")
     name = form or cast(FormName, environment.serving_kind.forms[0])
     _check_form(environment, name)
+    if chat is not None and name != "chat":
+        raise SemifError(
+            f"{environment.name} is asked as {name}; leave out what is for --as chat: --model, --system, "
+            "--prompt, --max-tokens, --body and --answer-path"
+        )
     kind: TargetKind = "endpoint" if name == "decision" else name
     with aws_errors():
         runtime = where.aws.session.client(

@@ -116,6 +116,7 @@ URL = ("--url", "http://127.0.0.1:1")
     [
         ((*URL, "--model", "m"), 2, "--model is for --as chat"),
         ((*URL, "--as", "chat", "--model", "m", "--body", "b.json"), 2, "--body is the whole request"),
+        (("dev", "--prompt", "{state}"), 1, "dev is asked as decision; leave out what is for --as chat"),
         (("dev", "--as", "chat", "--header", "A: b"), 2, "--header is for --url"),
         ((*URL, "--as", "chat", "--prompt", "Which?"), 1, "the prompt has no {state}"),
         ((*URL, "--as", "chat", "--answer-path", "choices.0"), 1, "'choices.0' is no JMESPath expression"),
@@ -128,8 +129,9 @@ URL = ("--url", "http://127.0.0.1:1")
 def test_what_cannot_be_asked_is_told_before_anything_is(
     tasks: Path, tmp_path: Path, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
-    found, _, error = evaluate(*arguments, tasks, "-o", tmp_path / "run.jsonl")
+    output = tmp_path / "run.jsonl"
+    found, _, error = evaluate(*arguments, tasks, "-o", output, AWS_REGION="eu-west-1")
     assert found == status
     assert said in error
     assert KEY not in error
-    assert not (tmp_path / "run.jsonl").exists()
+    assert not output.exists()
