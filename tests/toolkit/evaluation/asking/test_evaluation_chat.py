@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from semif.aws.clients import Aws
 from semif.cli import main
+from semif.environment.environment import load_environment
+from semif.errors import SemifError
+from semif.evaluation.asking.forms.chat_request import chat_request
+from semif.evaluation.asking.targets import endpoint_target
 from semif.evaluation.runs.run_file import read_run
+from semif.project.root import project_root
+from semif.target.target import Target
 from tests.support.servers.running import running
 from tests.support.servers.stand_in import StandIn
 
@@ -108,6 +115,15 @@ def test_the_address_may_be_a_base_or_whole(tasks: Path, tmp_path: Path, base: s
     assert set(paths) == {"/v1/chat/completions"}
 
 
+def test_an_environment_that_answers_in_another_way_is_not_asked_as_a_chat(tmp_path: Path) -> None:
+    where = Target(
+        project_root(), load_environment("dev"), Aws("eu-west-1"), "111122223333",
+        tmp_path / "dev.lock.json", local=False, poll_seconds=0,
+    )  # fmt: skip
+    with pytest.raises(SemifError, match="dev is asked as decision; leave out what is for --as chat"):
+        endpoint_target(where, None, connections=1, chat=chat_request(model="m"))
+
+
 URL = ("--url", "http://127.0.0.1:1")
 
 
@@ -116,7 +132,6 @@ URL = ("--url", "http://127.0.0.1:1")
     [
         ((*URL, "--model", "m"), 2, "--model is for --as chat"),
         ((*URL, "--as", "chat", "--model", "m", "--body", "b.json"), 2, "--body is the whole request"),
-        (("dev", "--prompt", "{state}"), 1, "dev is asked as decision; leave out what is for --as chat"),
         (("dev", "--as", "chat", "--header", "A: b"), 2, "--header is for --url"),
         ((*URL, "--as", "chat", "--prompt", "Which?"), 1, "the prompt has no {state}"),
         ((*URL, "--as", "chat", "--answer-path", "choices.0"), 1, "'choices.0' is no JMESPath expression"),
@@ -130,7 +145,7 @@ def test_what_cannot_be_asked_is_told_before_anything_is(
     tasks: Path, tmp_path: Path, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
     output = tmp_path / "run.jsonl"
-    found, _, error = evaluate(*arguments, tasks, "-o", output, AWS_REGION="eu-west-1")
+    found, _, error = evaluate(*arguments, tasks, "-o", output)
     assert found == status
     assert said in error
     assert KEY not in error
