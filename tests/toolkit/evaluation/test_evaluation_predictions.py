@@ -57,7 +57,7 @@ def test_predictions_become_a_run_that_tells_where_they_are_from(tasks: Path) ->
     assert "3, of 4: the run is not complete" in report
     assert "words that name no option" in report
     assert "Latency" not in report
-    assert "left out: there are no answers with probabilities" in report
+    assert "left out: no answer has any" in report
 
 
 def test_an_import_goes_on_with_the_same_file_and_no_other(tasks: Path) -> None:

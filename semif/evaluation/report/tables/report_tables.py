@@ -87,7 +87,7 @@ def probabilities_note(summary: Summary) -> str | None:
     """Why figures of probabilities are left out, where they are."""
     if summary.calibration is not None:
         return None
-    return "Calibration, reliability and log loss are left out: there are no answers with probabilities."
+    return "Figures of probabilities (calibration, reliability, log loss) are left out: no answer has any."
 
 
 def intervals_note(share: Share) -> str:

@@ -79,7 +79,7 @@ def test_a_chat_is_asked_as_its_program_asks_it(tasks: Path, tmp_path: Path) -> 
     assert kept.header.pins.model_name == "llm-1"
     assert kept.header.pins.request is not None
     assert "words that name no option" in report
-    assert "left out: there are no answers with probabilities" in " ".join(report.split())
+    assert "left out: no answer has any" in " ".join(report.split())
     for told in (output.read_text(), report, said):
         assert KEY not in told
 
