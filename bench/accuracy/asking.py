@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from semif.evaluation.runs.labelled_tasks import read_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif_adapter.contract.errors import EngineError
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import MAX_ROTATED_OPTIONS, Layout, Readout, Result

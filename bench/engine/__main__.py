@@ -18,7 +18,7 @@ from bench.engine.report.keep import check_run, keep_run
 from bench.engine.rounds.record import Record
 from bench.engine.run import run
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import read_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif.project.root import project_root
 from semif_adapter.contract.errors import StartupError
 

@@ -22,7 +22,7 @@ from bench.engine.rounds.measure import Quartiles, Samples, ratio
 from bench.engine.run import find_gguf
 from bench.models.tiny_models import write_tiny_gguf
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import read_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif.serve.local_adapter import library_folder
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.probabilities import Numbers, softmax

@@ -28,7 +28,7 @@ from bench.engine.rounds.record import Record
 from bench.models.quantised import TYPES, quantised
 from bench.models.random_models import SHAPES, random_model
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import LabelledTask
+from semif.evaluation.tasks.labelled_tasks import LabelledTask
 from semif.models.presets import load_preset
 from semif.models.sources.fetch import fetch
 from semif.serve.local_adapter import adapter_variables, library_folder

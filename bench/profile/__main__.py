@@ -24,7 +24,7 @@ from bench.engine.report.keep import check_section, keep_section
 from bench.engine.run import find_gguf
 from bench.profile.watch import CHECK, ENGINE, PASSES, PROMPT, Call, Watch, seconds_by_part, watch_engine
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import read_tasks
+from semif.evaluation.tasks.task_lines import read_tasks
 from semif.serve.local_adapter import library_folder
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings

@@ -14,9 +14,10 @@ import numpy as np
 from semif.calibration.fit import need_enough
 from semif.calibration.grouped_mean import Mean, grouped_difference, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.report.compare import pair
-from semif.evaluation.report.measures import Share, share_of
-from semif.evaluation.report.summary import confidence, is_right
+from semif.evaluation.figures.measures import Share, share_of
+from semif.evaluation.figures.shared_tasks import shared_tasks
+from semif.evaluation.figures.summary import confidence, is_right
+from semif.evaluation.report.tables.run_facts import is_asked
 from semif.evaluation.runs.run_file import Record, read_run
 
 STEPS = 20
@@ -27,14 +28,14 @@ _DIGITS = 1000
 
 @dataclass(frozen=True)
 class Both:
-    """One task as both models answered it. Times are seconds at the client."""
+    """One task as both models answered it."""
 
     probability: float | None
     """Of the small model's choice; None where it gave no valid answer, which is escalated in any case."""
     small_right: bool
     large_right: bool
-    small_seconds: float
-    large_seconds: float
+    seconds: tuple[float, float] | None
+    """Of both at the client; None where one of them was not asked, but its predictions were imported."""
     group: str
 
 
@@ -47,8 +48,8 @@ class CascadePoint:
     right: Share
     against_large: Mean
     """Right answers less those of the large model alone, a share of the tasks; negative where it loses."""
-    seconds: Mean
-    """Of a decision; where it is escalated both models take their time."""
+    seconds: Mean | None
+    """Of a decision; where it is escalated both models take their time. None where one tells no times."""
     cost: Mean | None
     """Of a decision, in the unit of the prices; None without them."""
 
@@ -60,7 +61,7 @@ class Cascade:
     points: tuple[CascadePoint, ...]
     """By ascending threshold."""
     large_right: Share
-    large_seconds: Mean
+    large_seconds: Mean | None
     large_cost: float | None
     large_gain: Mean
     """Right answers of the large model less those of the small one, a share of the tasks."""
@@ -95,8 +96,10 @@ def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -
     Raises SemifError where a run cannot be read, they have no task in common, the small one tells no
     probabilities, or as `need_enough` for the tasks on which it does.
     """
-    pairs = pair(read_run(small), read_run(large))
-    tasks = [_both(*both) for both in zip(pairs.first, pairs.second, strict=True) if both[0].order == 0]
+    runs = (read_run(small), read_run(large))
+    timed = all(is_asked(run.header) for run in runs)
+    shared = shared_tasks(runs)
+    tasks = [_both(*both, timed=timed) for both in zip(*shared.records, strict=True) if both[0].order == 0]
     if all(task.probability is None for task in tasks):
         raise SemifError(f"{small} tells no probabilities, by which it could be escalated; ask another form")
     need_enough([task.group for task in tasks if task.probability is not None])
@@ -105,21 +108,20 @@ def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -
     return Cascade(
         points=cascade_points(tasks, prices),
         large_right=share_of(large_right, groups),
-        large_seconds=grouped_mean([task.large_seconds for task in tasks], groups),
+        large_seconds=_mean([task.seconds and task.seconds[1] for task in tasks], groups),
         large_cost=prices and prices[1],
         large_gain=grouped_difference(large_right, small_right, groups),
-        same_run=pairs.first == pairs.second,
-        left_out=pairs.only_in_first + pairs.only_in_second + pairs.unlike,
+        same_run=shared.records[0] == shared.records[1],
+        left_out=sum(shared.left_out) + shared.unlike,
     )
 
 
-def _both(small: Record, large: Record) -> Both:
+def _both(small: Record, large: Record, *, timed: bool) -> Both:
     return Both(
         probability=confidence(small),
         small_right=is_right(small),
         large_right=is_right(large),
-        small_seconds=small.client_seconds,
-        large_seconds=large.client_seconds,
+        seconds=(small.client_seconds, large.client_seconds) if timed else None,
         group=small.cluster,
     )
 
@@ -140,15 +142,21 @@ def _point(tasks: Sequence[Both], threshold: float, prices: tuple[float, float] 
     large = [task.large_right for task in tasks]
     # Nothing is left to chance where all are escalated: then it is the large model that answers.
     difference = Mean(0.0, 0.0, 0.0) if all(escalated) else grouped_difference(right, large, groups)
-    seconds = [task.small_seconds + up * task.large_seconds for task, up in decided]
+    seconds = [task.seconds and task.seconds[0] + up * task.seconds[1] for task, up in decided]
     return CascadePoint(
         threshold=threshold,
         escalated=share_of(escalated, groups),
         right=share_of(right, groups),
         against_large=difference,
-        seconds=grouped_mean(seconds, groups),
+        seconds=_mean(seconds, groups),
         cost=grouped_mean([prices[0] + up * prices[1] for up in escalated], groups) if prices else None,
     )
+
+
+def _mean(seconds: Sequence[float | None], groups: Sequence[str]) -> Mean | None:
+    """None where a time is not known."""
+    known = [value for value in seconds if value is not None]
+    return grouped_mean(known, groups) if len(known) == len(seconds) else None
 
 
 def losing_at_most(cascade: Cascade, share: float) -> CascadePoint:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from semif.calibration.cascade import Cascade, CascadePoint
 from semif.calibration.grouped_mean import Mean
 from semif.calibration.plot import check_format, save
-from semif.evaluation.report.measures import Share
-from semif.evaluation.report.svg import FIRST, INK, SECOND, STYLE, WIDTH_INCHES
+from semif.evaluation.figures.measures import Share
+from semif.evaluation.report.pages.svg import FIRST, INK, SECOND, STYLE, WIDTH_INCHES
 
 _HEIGHT_INCHES = 6.0
 
@@ -19,19 +19,25 @@ _HEIGHT_INCHES = 6.0
 def write_cascade_plot(cascade: Cascade, found: CascadePoint, path: Path) -> None:
     """Accuracy above, seconds below, with their 95 % intervals, the large model alone and the point `found`.
 
+    Without times accuracy alone.
+
     Raises SemifError for another ending than `plot.FORMATS`, OSError where it cannot be written.
     """
     check_format(path)
     with mpl.rc_context(STYLE | {"svg.hashsalt": "cascade"}):
         figure = Figure((WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained", facecolor="white")
-        above, below = figure.subplots(2, sharex=True)
+        seconds = [point.seconds for point in cascade.points if point.seconds is not None]
+        if cascade.large_seconds is None:
+            above = below = figure.subplots()
+        else:
+            above, below = figure.subplots(2, sharex=True)
         _curve(above, cascade.points, [point.right for point in cascade.points], cascade.large_right, found)
         above.set(ylabel="share right")
         above.legend()
-        _curve(
-            below, cascade.points, [point.seconds for point in cascade.points], cascade.large_seconds, found
-        )
-        below.set(xlim=(0, 1), ylim=(0, None), xlabel="share escalated", ylabel="seconds of a decision")
+        if cascade.large_seconds is not None:
+            _curve(below, cascade.points, seconds, cascade.large_seconds, found)
+            below.set(ylim=(0, None), ylabel="seconds of a decision")
+        below.set(xlim=(0, 1), xlabel="share escalated")
         save(figure, path)
 
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold
 from semif.calibration.grouped_mean import Mean, grouped_mean
 from semif.calibration.labelled_logits import LabelledLogits
 from semif.errors import SemifError
-from semif.evaluation.report.measures import (
+from semif.evaluation.figures.measures import (
     Bin,
     Floats,
     brier_score,

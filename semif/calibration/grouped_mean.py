@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import bootstrap
 
 from semif.errors import SemifError
-from semif.evaluation.report.measures import CONFIDENCE_LEVEL, Floats, share_of
+from semif.evaluation.figures.measures import CONFIDENCE_LEVEL, Floats, share_of
 
 RESAMPLES = 2000
 

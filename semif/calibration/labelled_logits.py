@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from semif.errors import SemifError
-from semif.evaluation.report.measures import Floats
+from semif.evaluation.figures.measures import Floats
 from semif.evaluation.runs.run_file import EvaluationRun, Record, read_run
 from semif_adapter.contract.wire import DecisionResponse, QuestionKind, Readout, Result
 

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from semif.calibration.fit import PromptFit
 from semif.errors import SemifError
-from semif.evaluation.report.pictures import draw_reliability
-from semif.evaluation.report.svg import STYLE, WIDTH_INCHES
+from semif.evaluation.report.pages.pictures import draw_reliability
+from semif.evaluation.report.pages.svg import STYLE, WIDTH_INCHES
 
 FORMATS = (".png", ".svg")
 _HEIGHT_INCHES = 4.6

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from semif.calibration.grouped_mean import Mean, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.report.measures import CONFIDENCE_LEVEL, Share, share_of
+from semif.evaluation.figures.measures import CONFIDENCE_LEVEL, Share, share_of
 
 STEPS = 100
 """Thresholds are multiples of 1/STEPS: a finer one would say more than the answers can."""

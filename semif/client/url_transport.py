@@ -1,6 +1,8 @@
 """An adapter asked directly, at its address: on this machine, or behind a load balancer of one's own."""
 
 import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from semif.client.errors import AccessError, RequestRefusedError, UnknownReplyError, UnreachableError
 from semif.client.reply import container_error
@@ -19,9 +21,18 @@ class UrlTransport(Transport):
     """Sends bodies to the adapter at one address."""
 
     def __init__(
-        self, url: str, *, path: str = "/invocations", api_key: str | None = None, connections: int = 10
+        self,
+        url: str,
+        *,
+        path: str = "/invocations",
+        api_key: str | None = None,
+        connections: int = 10,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        secrets: Sequence[str] = (),
     ) -> None:
-        """`url` is the server's base, or the address of its `path`.
+        """`url` is the server's base, or the address of its `path`; `headers` are further ones.
+
+        What a server repeats of `secrets` is taken out of its replies, which are kept and shown.
 
         Raises SemifError for others, for a proxy that is none, and for a key that no header can hold.
         """
@@ -32,6 +43,10 @@ class UrlTransport(Transport):
             if not re.fullmatch(r"[\x21-\x7e]+", api_key):  # not the key itself: it is a secret
                 raise SemifError("the API key must be visible ASCII without spaces; see how it was read")
             self._headers["Authorization"] = f"Bearer {api_key}"
+        given = {name.lower() for name in headers}
+        self._headers = {name: value for name, value in self._headers.items() if name.lower() not in given}
+        self._headers |= headers
+        self._secrets = [secret.encode() for secret in secrets]
         sender = HttpSender(proxy=proxy_for(url), connections=connections)
         super().__init__(sender, connections=connections, attempt_seconds=ATTEMPT_SECONDS)
 
@@ -55,6 +70,7 @@ class UrlTransport(Transport):
             raise UnknownReplyError(f"{self._target} {error.words}") from None
         except NoReplyError as error:
             raise UnreachableError(f"{self._target} {error.words}; is the adapter running there?") from None
+        content = self._without_secrets(reply.body)
         if reply.status in _REDIRECTS:
             elsewhere = reply.headers.get("Location")
             where = (
@@ -66,8 +82,13 @@ class UrlTransport(Transport):
             )
         if reply.status != 200:
             hint = _seconds(reply.headers.get("Retry-After"))
-            raise container_error(self._target, reply.status, reply.body, retry_after_seconds=hint)
-        return reply.body
+            raise container_error(self._target, reply.status, content, retry_after_seconds=hint)
+        return content
+
+    def _without_secrets(self, content: bytes) -> bytes:
+        for secret in self._secrets:
+            content = content.replace(secret, b"[secret]")
+        return content
 
 
 def _seconds(retry_after: str | None) -> float | None:

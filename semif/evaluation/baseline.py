@@ -19,11 +19,12 @@ from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.pipeline import make_pipeline
 
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import LabelledTask, TaskSet
-from semif.evaluation.runs.machine import describe_machine
-from semif.evaluation.runs.run_file import Asking, Pins, Record, RunHeader, TargetName
+from semif.evaluation.runs.new_run import new_header
+from semif.evaluation.runs.run_file import Asking, Pins, Record, TargetName
 from semif.evaluation.runs.run_writer import open_run
-from semif.evaluation.runs.task_sets import task_file
+from semif.evaluation.runs.task_record import ReplyContent, record_of
+from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.question import content_text
 
 FOLDS = 5
@@ -44,13 +45,11 @@ def run_baseline(sets: Sequence[TaskSet], seed: int, output: Path) -> int:
     record's time is its share of what its fold took, learning included. Raises SemifError where nothing is
     left, and as `open_run`.
     """
-    header = RunHeader(
-        started=datetime.now(UTC),
-        tasks=tuple(map(task_file, sets)),
-        target=TargetName(kind="baseline", name=f"trained on the labels, {FOLDS} folds, seed {seed}"),
-        pins=Pins(model_name="TF-IDF and logistic regression"),
-        machine=describe_machine(),
-        asking=Asking(seed=seed),
+    header = new_header(
+        sets,
+        TargetName(kind="baseline", name=f"trained on the labels, {FOLDS} folds, seed {seed}"),
+        Pins(model_name="TF-IDF and logistic regression"),
+        Asking(seed=seed),
     )
     alike: dict[tuple[str, frozenset[str]], list[LabelledTask]] = {}
     for task in (task for file in sets for task in file.tasks):
@@ -114,20 +113,9 @@ def _predicted(
 def _record(task: LabelledTask, found: dict[str, float], asked: datetime, seconds: float) -> Record:
     ids = tuple(option.id for option in task.options)
     probabilities = tuple(min(1.0, found.get(name, 0.0)) for name in ids)
-    return Record(
-        task=task.id,
-        family=task.family,
-        kind=task.kind,
-        group=task.group,
-        order=0,
-        option_ids=ids,
-        expected=task.expected,
-        question_sha256=task.wording.question_sha256,
-        options_sha256=task.wording.options_sha256,
-        slices=dict(task.slices) or None,
-        status="answered",
-        choice=ids[int(np.argmax(probabilities))],
-        probabilities=probabilities,
+    return record_of(
+        OrderedTask(task, 0, task.options),
+        ReplyContent(choice=ids[int(np.argmax(probabilities))], probabilities=probabilities),
         asked=asked,
         client_seconds=seconds,
     )

@@ -7,6 +7,7 @@ from semif.project.root import how_to_install
 
 PACKAGES = {
     "jinja2": "jinja2",
+    "jmespath": "jmespath",
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "scipy": "scipy",

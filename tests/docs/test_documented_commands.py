@@ -17,11 +17,15 @@ SHOWN_URL = "http://127.0.0.1:8080"
 """Where the pages say that `make serve` listens."""
 TASKS = 4
 """About so many of the labelled tasks are asked."""
+TICKETS = slice(1, None, 5)
+"""Of the lines of llm-tickets.csv after the first."""
 HERE = {
     *("env", "iam", "model list", "model show", "model build"),
-    *("evaluate report", "evaluate compare", "evaluate baseline"),
+    *("evaluate report", "evaluate compare", "evaluate baseline", "evaluate import"),
 }
 """Commands that need nothing, or what the page's commands before made."""
+HERE_ON = {"coming-from-an-llm.md": {"calibrate thresholds"}}
+"""The same, of one page: it asks what they need."""
 AT_A_URL = {"decide", "size", "evaluate run", "evaluate wordings"}
 """Commands that need an adapter, where they name one; an AWS account otherwise."""
 ELSEWHERE = {
@@ -59,26 +63,34 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tasks = labelled.read_text().splitlines(keepends=True)
     labelled.unlink()
     labelled.write_text("".join(tasks[:: len(tasks) // TASKS]))
+    tickets = tmp_path / "examples" / "llm-tickets.csv"
+    first, *rows = tickets.read_text().splitlines(keepends=True)
+    tickets.unlink()
+    tickets.write_text("".join([first, *rows[TICKETS]]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def runs_here(line: str) -> bool:
+def lines_here(page: Path) -> list[str]:
+    return [line for line in console_lines(page) if runs_here(line, page.name)]
+
+
+def runs_here(line: str, page: str) -> bool:
     program, *words = words_of(line) or [""]
     if program == "curl":
         return SHOWN_URL in line
     if program != "semif" or "--account" in words:
         return False
     named = {words[0], " ".join(words[:2])}
-    return bool(named & HERE or (named & AT_A_URL and SHOWN_URL in line))
+    return bool(named & (HERE | HERE_ON.get(page, set())) or (named & AT_A_URL and SHOWN_URL in line))
 
 
-PAGES_THAT_RUN = [page for page in PAGES if any(map(runs_here, console_lines(page)))]
+PAGES_THAT_RUN = list(filter(lines_here, PAGES))
 
 
 @pytest.mark.parametrize("page", PAGES_THAT_RUN, ids=lambda page: page.name)
 def test_the_pages_commands_run(page: Path, url: str, project: Path) -> None:
-    for line in filter(runs_here, console_lines(page)):
+    for line in lines_here(page):
         program, *words = words_of(line.replace(SHOWN_URL, url))
         if program == "curl":
             assert curl(words) == 200, line
@@ -105,7 +117,7 @@ def curl(words: list[str]) -> int:
 
 
 def test_the_readmes_first_commands_are_among_them() -> None:
-    shown = [line for page in PAGES_THAT_RUN for line in filter(runs_here, console_lines(page))]
+    shown = [line for page in PAGES_THAT_RUN for line in lines_here(page)]
     assert any(re.match(rf"semif decide --url {SHOWN_URL} examples/routing.json", line) for line in shown)
     assert any(line.startswith("curl ") for line in shown)
 

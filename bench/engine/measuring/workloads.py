@@ -8,7 +8,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from semif.evaluation.runs.labelled_tasks import LabelledTask
+from semif.evaluation.tasks.labelled_tasks import LabelledTask
 from semif_adapter.contract.wire import Layout
 from semif_adapter.llama.model import Model
 

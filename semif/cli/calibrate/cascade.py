@@ -88,8 +88,8 @@ def cascade(
 
 
 def _print(cascade: "Cascade", found: "CascadePoint") -> None:
-    from semif.evaluation.report.cells import duration, interval, percent  # noqa: PLC0415 - SciPy is below
-    from semif.evaluation.report.table import ReportTable, print_tables  # noqa: PLC0415 - as above
+    from semif.evaluation.report.tables.cells import duration, interval, percent  # noqa: PLC0415 - SciPy is below
+    from semif.evaluation.report.tables.table import ReportTable, print_tables  # noqa: PLC0415 - as above
 
     rows = [
         (
@@ -98,14 +98,14 @@ def _print(cascade: "Cascade", found: "CascadePoint") -> None:
             percent(point.right.value),
             interval(point.right),
             f"{100 * point.against_large.low:+.1f} to {100 * point.against_large.high:+.1f}",
-            duration(point.seconds.value),
+            duration(point.seconds.value if point.seconds else None),
             *([f"{point.cost.value:.3g}"] if point.cost else []),
         )
         for point in cascade.points
     ]
     large = cascade.large_right
     cost = [] if cascade.large_cost is None else [f"{cascade.large_cost:.3g}"]
-    seconds = duration(cascade.large_seconds.value)
+    seconds = duration(cascade.large_seconds.value if cascade.large_seconds else None)
     rows.append(("   large", "", percent(large.value), interval(large), "", seconds, *cost))
     columns = ("   below", "up", "right", "interval", "against large", "time", *(["cost"] if cost else []))
     print_tables(Console(), [ReportTable("Cascade", columns, tuple(rows), note=_NOTE)])

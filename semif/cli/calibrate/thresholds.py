@@ -13,7 +13,7 @@ from semif.evaluation.extra import need_evaluate_extra
 if TYPE_CHECKING:
     from semif.calibration.find_threshold import Goal, ThresholdSearch
     from semif.calibration.thresholds import OperatingPoint
-    from semif.evaluation.report.measures import Share
+    from semif.evaluation.figures.measures import Share
 
 LADDER = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 """Thresholds that the table shows beside the one that was found."""

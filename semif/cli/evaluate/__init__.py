@@ -6,6 +6,7 @@ from semif.cli.evaluate.answered import answered
 from semif.cli.evaluate.baseline import baseline
 from semif.cli.evaluate.captured import captured
 from semif.cli.evaluate.compare import compare
+from semif.cli.evaluate.importing import import_
 from semif.cli.evaluate.report import report
 from semif.cli.evaluate.run import run
 from semif.cli.evaluate.wordings import wordings
@@ -28,6 +29,7 @@ command.add_command(run)
 command.add_command(report)
 command.add_command(compare)
 command.add_command(baseline)
+command.add_command(import_)
 command.add_command(wordings)
 command.add_command(captured)
 command.add_command(answered)

@@ -7,7 +7,7 @@ import click
 from semif.cli.output import json_option
 from semif.evaluation.captured.captured_run import write_captured_run
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.runs.labelled_tasks import read_task_set
+from semif.evaluation.tasks.task_lines import read_task_set
 
 
 @click.command()

@@ -7,8 +7,8 @@ import click
 from semif.cli.evaluate.table import table_options
 from semif.cli.output import json_option
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.runs.table_tasks import Columns
-from semif.evaluation.runs.task_sets import read_task_sets
+from semif.evaluation.tasks.table_tasks import Columns
+from semif.evaluation.tasks.task_sets import read_task_sets
 
 
 @click.command()

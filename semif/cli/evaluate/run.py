@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from semif.cli.evaluate.chat import Chat, chat_options
 from semif.cli.evaluate.table import table_options
 from semif.cli.options import api_key, key_remedy, target_options, url_option
 from semif.cli.output import json_option
@@ -14,13 +15,12 @@ from semif.environment.environment import environment_names
 from semif.errors import SemifError
 from semif.evaluation.asking.concurrency import MAX_IN_FLIGHT
 from semif.evaluation.asking.evaluation import evaluate
-from semif.evaluation.asking.forms.chat import MAX_TOKENS
 from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
 from semif.evaluation.runs.run_file import Asking
-from semif.evaluation.runs.suite import load_suite, of_suite, suite_names
-from semif.evaluation.runs.table_tasks import Columns
-from semif.evaluation.runs.task_sets import read_task_sets
+from semif.evaluation.tasks.suite import load_suite, of_suite, suite_names
+from semif.evaluation.tasks.table_tasks import Columns
+from semif.evaluation.tasks.task_sets import read_task_sets
 from semif.target.target import open_target
 
 
@@ -64,13 +64,7 @@ from semif.target.target import open_target
 @click.option(
     "--limit", type=click.IntRange(1), help="Only the first tasks, for a quick look; a larger one goes on."
 )
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(1),
-    default=MAX_TOKENS,
-    show_default=True,
-    help="Longest answer in words, with --as chat.",
-)
+@chat_options
 @table_options
 @target_options
 @json_option
@@ -86,7 +80,7 @@ def run(
     seed: int,
     limit: int | None,
     suite: str | None,
-    max_tokens: int,
+    chat: Chat,
     columns: Columns | None,
     on_this_machine: bool,
     profile: str | None,
@@ -100,8 +94,8 @@ def run(
 
     A task is a line of JSON: a decision with "expected" beside it, or a row of JevBench; or a row of a
     table, of which --state, --expected, --question and --options say what is asked. The server is an adapter
-    (--as decision), any server of System One (system-one), or an OpenAI-style chat endpoint that answers in
-    words (chat).
+    (--as decision), any server of System One (system-one), or one that answers in words (chat): an
+    OpenAI-style chat endpoint, or with --body and --answer-path an API of your own.
 
     \b
     Examples:
@@ -112,6 +106,10 @@ def run(
       semif evaluate run dev tickets.csv -o dev.jsonl --state text --expected team \\
         --question "Which team?" --options options.toml --slice language,channel
       semif evaluate run --url http://127.0.0.1:8081 --as chat tasks.jsonl -o chat.jsonl
+      semif evaluate run --url https://api.example.com/v1 --as chat --model NAME --system @system.txt \
+        --prompt "{state}" --header "Authorization: Bearer env:API_KEY" tasks.jsonl -o llm.jsonl
+      semif evaluate run --url https://classifier.example.com/predict --as chat --body body.json \
+        --answer-path result.label tasks.jsonl -o ours.jsonl
     """
     need_evaluate_extra()
     if not arguments or (url is None and len(arguments) < 2):
@@ -133,11 +131,17 @@ def run(
     connections = concurrency or (1 if rate is None else MAX_IN_FLIGHT)
     if url is not None:
         target = url_target(
-            url, form or "decision", max_tokens=max_tokens, connections=connections, api_key=api_key()
+            url,
+            form or "decision",
+            connections=connections,
+            api_key=api_key(),
+            chat=chat.request,
+            headers=chat.headers,
+            secrets=chat.secrets,
         )
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
-        target = endpoint_target(where, form, max_tokens=max_tokens, connections=connections)
+        target = endpoint_target(where, form, connections=connections, chat=chat.request)
     with key_remedy(url), closing(target), count_on_stderr(output.name) as on_answer:
         try:
             evaluate(target, sets, asking, output, on_answer, suite=asked_suite)

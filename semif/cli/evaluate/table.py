@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from semif.evaluation.runs.table_tasks import Columns, read_options
+from semif.evaluation.tasks.table_tasks import Columns, read_options
 
 _OPTIONS = (
     click.option("--state", metavar="COLUMN", help="Of a table (CSV, JSON Lines, Parquet): what is judged."),
@@ -28,8 +28,11 @@ _OPTIONS = (
 Command = Callable[..., Any]
 
 
-def table_options(command: Command) -> Command:
-    """The options of a table; the command gets them as `columns`, which is None where none is given."""
+def table_options(command: Command, *, rows_too: bool = False) -> Command:
+    """The options of a table; the command gets them as `columns`, which is None where none is given.
+
+    With `rows_too` it has a table besides the tasks', whose `--id` it gets as `named`.
+    """
 
     @wraps(command)
     def with_columns(
@@ -43,6 +46,8 @@ def table_options(command: Command) -> Command:
         named: str | None,
         **others: Any,
     ) -> Any:
+        if rows_too:
+            others["named"] = named
         if state and expected and question and options:
             columns = Columns(
                 state=state,
@@ -54,7 +59,8 @@ def table_options(command: Command) -> Command:
                 slices=tuple(slices.split(",")) if slices else (),
             )
             return command(columns=columns, **others)
-        if any(value is not None for value in (state, expected, question, options, slices, group, named)):
+        given = (state, expected, question, options, slices, group, None if rows_too else named)
+        if any(value is not None for value in given):
             raise click.UsageError("a table needs all of --state, --expected, --question and --options")
         return command(columns=None, **others)
 

@@ -13,8 +13,8 @@ from semif.cli.progress import count_on_stderr
 from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.targets import endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.runs.labelled_tasks import read_task_set
 from semif.evaluation.runs.run_file import Asking, read_run
+from semif.evaluation.tasks.task_lines import read_task_set
 from semif.evaluation.wordings.wordings_file import read_wordings, reworded
 from semif.target.target import open_target
 
@@ -63,15 +63,15 @@ def wordings(
     tasks = read_task_set(Path(arguments[-2]))
     sets = {wording.name: reworded(tasks, wording) for wording in read_wordings(Path(arguments[-1]))}
     if url is not None:
-        target = url_target(url, "decision", max_tokens=1, connections=1, api_key=api_key())
+        target = url_target(url, "decision", connections=1, api_key=api_key())
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
-        target = endpoint_target(where, "decision", max_tokens=1, connections=1)
+        target = endpoint_target(where, "decision", connections=1)
     with key_remedy(url), closing(target):
         for name, asked in sets.items():
             with count_on_stderr(name) as on_answer:
                 evaluate(target, [asked], Asking(limit=limit), output / f"{name}.jsonl", on_answer)
-    from semif.evaluation.report.table import print_tables  # noqa: PLC0415 - heavy, and an extra
+    from semif.evaluation.report.tables.table import print_tables  # noqa: PLC0415 - heavy, and an extra
     from semif.evaluation.wordings.matrix import (  # noqa: PLC0415
         matrix_tables,
         wordings_matrix,

@@ -7,11 +7,12 @@ from pydantic import JsonValue
 from semif.client.errors import AccessError, DecisionError, OverloadedError, ThrottledError, UnreachableError
 from semif.client.retry import Retry, until_answered
 from semif.client.sending.transport import Transport
-from semif.evaluation.asking.forms import ReplyContent, RequestForm
+from semif.evaluation.asking.forms import RequestForm
 from semif.evaluation.asking.forms.fields import read_reply
-from semif.evaluation.runs.labelled_tasks import LabelledTask
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import AnswerFault, Pins, TargetName
+from semif.evaluation.runs.task_record import ReplyContent
+from semif.evaluation.tasks.labelled_tasks import LabelledTask
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.wire import Option
 
 _PROBE = LabelledTask(

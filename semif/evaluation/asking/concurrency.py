@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 
 from semif.evaluation.asking.asked_server import AskedTarget
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Asking, Record
+from semif.evaluation.runs.task_record import record_of
+from semif.evaluation.tasks.option_orders import OrderedTask
 
 MAX_IN_FLIGHT = 128
 """Most requests on their way at a rate. An arrival that finds all taken waits, and its waiting is counted."""
@@ -93,27 +94,16 @@ def _call(
 
 
 def _ask(target: AskedTarget, arrival: _Arrival, clock: _Clock) -> Record:
-    ordered, task = arrival.ordered, arrival.ordered.task
-    wording = task.wording
     sent = clock.now()
     due = sent if arrival.after is None else arrival.after
-    asked = target.ask(ordered)
-    return Record(
-        task=task.id,
-        family=task.family,
-        kind=task.kind,
-        group=task.group,
-        order=ordered.order,
-        option_ids=ordered.option_ids,
-        expected=task.expected,
-        question_sha256=wording.question_sha256,
-        options_sha256=wording.options_sha256,
-        slices=dict(task.slices) or None,
+    asked = target.ask(arrival.ordered)
+    return record_of(
+        arrival.ordered,
+        asked.content,
         asked=clock.time_of(due),
         client_seconds=clock.now() - due,
         queue_seconds=None if arrival.after is None else sent - due,
         attempts=asked.attempts,
         refusals=asked.refusals,
         raw=asked.raw,
-        **vars(asked.content),
     )

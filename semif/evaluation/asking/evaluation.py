@@ -1,18 +1,16 @@
 """An evaluation from its tasks to its run file."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from semif.evaluation.asking.asked_server import AskedTarget
 from semif.evaluation.asking.concurrency import ask_all
-from semif.evaluation.runs.labelled_tasks import TaskSet
-from semif.evaluation.runs.machine import describe_machine
-from semif.evaluation.runs.option_orders import ordered_tasks
-from semif.evaluation.runs.run_file import Asking, RunHeader
+from semif.evaluation.runs.new_run import new_header
+from semif.evaluation.runs.run_file import Asking
 from semif.evaluation.runs.run_writer import open_run
-from semif.evaluation.runs.suite import Suite
-from semif.evaluation.runs.task_sets import task_file
+from semif.evaluation.tasks.labelled_tasks import TaskSet
+from semif.evaluation.tasks.option_orders import ordered_tasks
+from semif.evaluation.tasks.suite import Suite
 
 
 def evaluate(
@@ -29,15 +27,7 @@ def evaluate(
     `on_answer` is told how many answers there are, and of how many, at first and after each. Raises
     DecisionError where the target cannot be asked, and as `open_run` does; the file holds what came before.
     """
-    header = RunHeader(
-        started=datetime.now(UTC),
-        tasks=tuple(map(task_file, sets)),
-        target=target.name,
-        pins=target.probe(),
-        machine=describe_machine(),
-        asking=asking,
-        suite=suite,
-    )
+    header = new_header(sets, target.name, target.probe(), asking, suite=suite)
     tasks = [task for file in sets for task in file.tasks][: asking.limit]
     planned = ordered_tasks(tasks, asking.orders, asking.seed, only_choices=target.form.only_choices)
     with open_run(output, header) as run:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -11,13 +11,13 @@ from semif.errors import SemifError
 from semif.evaluation.asking.forms import RequestForm, no_answer
 from semif.evaluation.asking.forms.decision import DecisionForm
 from semif.evaluation.asking.forms.system_one import SystemOneForm
-from semif.evaluation.runs.labelled_tasks import LabelledTask, TaskSet
-from semif.evaluation.runs.lines_error import LinesError
-from semif.evaluation.runs.machine import describe_machine
-from semif.evaluation.runs.option_orders import OrderedTask
-from semif.evaluation.runs.run_file import Asking, Pins, Record, RunHeader, TargetName
+from semif.evaluation.runs.new_run import new_header
+from semif.evaluation.runs.run_file import Asking, Pins, Record, TargetName
 from semif.evaluation.runs.run_writer import open_run
-from semif.evaluation.runs.task_sets import task_file
+from semif.evaluation.runs.task_record import record_of
+from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
+from semif.evaluation.tasks.lines_error import LinesError
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.contract.wire import WireModel
 
 
@@ -36,14 +36,8 @@ def write_captured_run(tasks: TaskSet, output: Path) -> None:
     tasks that were not captured, SemifError where several models answered, and as `open_run` does.
     """
     answers = _answers(tasks)
-    header = RunHeader(
-        started=datetime.now(UTC),
-        tasks=(task_file(tasks),),
-        target=TargetName(kind="endpoint", name="captured: callers asked, and not this run"),
-        pins=_pins(tasks, answers),
-        machine=describe_machine(),
-        asking=Asking(),
-    )
+    target = TargetName(kind="endpoint", name="captured: callers asked, and not this run")
+    header = new_header((tasks,), target, _pins(tasks, answers), Asking())
     with open_run(output, header) as run:
         there = {record.task for record in run.earlier}
         for record in _records(tasks, answers):
@@ -88,25 +82,17 @@ def _pins(tasks: TaskSet, answers: dict[str, CapturedAnswer]) -> Pins:
 
 def _records(tasks: TaskSet, answers: dict[str, CapturedAnswer]) -> Iterator[Record]:
     for task in tasks.tasks:
-        answer, wording = answers[task.id], task.wording
+        answer = answers[task.id]
         ordered = OrderedTask(task, 0, task.options)
         content = (
             no_answer("the reply was not captured")
             if answer.reply is None
             else _form(task).read(ordered, json.dumps(answer.reply).encode())
         )
-        yield Record(
-            task=task.id,
-            family=task.family,
-            kind=task.kind,
-            group=task.group,
-            order=0,
-            option_ids=ordered.option_ids,
-            expected=task.expected,
-            question_sha256=wording.question_sha256,
-            options_sha256=wording.options_sha256,
+        yield record_of(
+            ordered,
+            content,
             asked=answer.time,
             client_seconds=content.server_seconds or 0.0,
             raw=answer.reply,
-            **vars(content),
         )

@@ -1,1 +1,1 @@
-"""What answers are worth: measures, comparisons, and the pages that show them."""
+"""Figures for people: tables for a terminal and Markdown, pages with pictures."""

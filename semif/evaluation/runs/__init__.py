@@ -1,1 +1,1 @@
-"""Files of an evaluation: labelled tasks going in, a run's answers coming out."""
+"""What came of it: a run's file, its header and its answers."""

@@ -14,14 +14,14 @@ from pydantic import Field, JsonValue, ValidationError, model_validator
 from pydantic_core import from_json
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
-from semif.evaluation.runs.asked_table import AskedTable
-from semif.evaluation.runs.suite import Suite
+from semif.evaluation.tasks.asked_table import AskedTable
+from semif.evaluation.tasks.suite import Suite
 from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
 from semif_adapter.contract.wire import ModelInfo, QuestionKind, WireModel
 
-TargetKind = Literal["endpoint", "adapter", "system-one", "chat", "baseline"]
-"""`baseline`: nobody was asked, a classifier was trained on the labels."""
+TargetKind = Literal["endpoint", "adapter", "system-one", "chat", "baseline", "predictions"]
+"""`baseline`: nobody was asked, a classifier was trained on the labels. `predictions`: a file has them."""
 MAX_FILE_BYTES = 1 << 30
 """Of a run: it holds every reply whole."""
 Status = Literal["answered", "unparsable", "refused", "failed"]
@@ -38,6 +38,17 @@ class TaskFile(WireModel):
     """How many look like variants of others that they share no group with; see `looking_alike`."""
     table: AskedTable | None = None
     """None of a file of tasks."""
+
+
+class PredictionsFile(WireModel):
+    """Where imported predictions are from."""
+
+    name: str
+    sha256: Sha256
+    predicted: str
+    """The column of the options predicted."""
+    probabilities: str | None
+    """What the columns of the probabilities are named by; None where there are none."""
 
 
 class TargetName(WireModel):
@@ -57,6 +68,8 @@ class Pins(WireModel):
     """Of the adapter's replies in the decision form."""
     calibration: str | None = None
     """SHA-256 of the file by which the replies' probabilities are calibrated; None where they are not."""
+    request: Sha256 | None = None
+    """Of body and answer's place, where a chat was asked in another way than ours."""
     image: str | None = None
     """`repo@sha256:...` of the environment's lock."""
     model_data: str | None = None
@@ -101,6 +114,8 @@ class RunHeader(WireModel):
     pins: Pins
     machine: Machine
     asking: Asking
+    predictions: PredictionsFile | None = None
+    """None where somebody was asked."""
     suite: Suite | None = None
     """What all tasks are of, where they were asked as a suite."""
 

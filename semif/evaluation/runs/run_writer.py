@@ -112,6 +112,9 @@ def _identity(header: RunHeader) -> dict[str, object]:
         "columns, question or options, by SHA-256,": " ".join(
             file.table.sha256 if file.table else "none" for file in header.tasks
         ),
+        "predictions, by SHA-256,": header.predictions and header.predictions.sha256,
+        "columns of predictions": header.predictions
+        and f"{header.predictions.predicted}, {header.predictions.probabilities or 'no probabilities'}",
         "target": f"{header.target.kind} {header.target.name}",
         "model": pins.model_name,
         "model file, by SHA-256,": model and model.sha256,
@@ -120,6 +123,7 @@ def _identity(header: RunHeader) -> dict[str, object]:
         "mode": model and model.mode,
         "prompt": pins.prompt_version,
         "calibration, by SHA-256,": pins.calibration,
+        "request, by SHA-256,": pins.request,
         "image": pins.image,
         **header.asking.model_dump(exclude={"limit"}),
     }

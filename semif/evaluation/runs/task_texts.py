@@ -4,10 +4,10 @@ import hashlib
 from pathlib import Path
 
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import MAX_FILE_BYTES
-from semif.evaluation.runs.rows import read_rows
 from semif.evaluation.runs.run_file import RunHeader
-from semif.evaluation.runs.table_tasks import cell_text, state_of
+from semif.evaluation.tasks.rows import cell_text, read_rows
+from semif.evaluation.tasks.table_tasks import state_of
+from semif.evaluation.tasks.task_lines import MAX_FILE_BYTES
 from semif.project.whole_files import read_whole
 from semif_adapter.contract.question import content_text
 

@@ -6,12 +6,13 @@ from itertools import combinations
 
 from scipy.stats import false_discovery_control
 
-from semif.evaluation.report.cells import ForeignText, interval, part_of_whole, percent, three_decimals
-from semif.evaluation.report.compare import compare, pair
-from semif.evaluation.report.measures import Share
-from semif.evaluation.report.report_tables import intervals_note
-from semif.evaluation.report.summary import summarise
-from semif.evaluation.report.table import ReportTable
+from semif.evaluation.figures.compare import compare
+from semif.evaluation.figures.measures import Share
+from semif.evaluation.figures.shared_tasks import shared_tasks
+from semif.evaluation.figures.summary import summarise
+from semif.evaluation.report.tables.cells import ForeignText, interval, part_of_whole, percent, three_decimals
+from semif.evaluation.report.tables.report_tables import intervals_note
+from semif.evaluation.report.tables.table import ReportTable
 from semif.evaluation.runs.run_file import EvaluationRun
 
 
@@ -56,7 +57,7 @@ def wordings_matrix(runs: Mapping[str, EvaluationRun]) -> WordingsMatrix:
     ]
     figures.sort(key=lambda one: -one.right.value)
     compared = [
-        (one.name, other.name, compare(pair(runs[one.name], runs[other.name])))
+        (one.name, other.name, compare(*shared_tasks((runs[one.name], runs[other.name])).records))
         for one, other in combinations(figures, 2)
     ]
     adjusted = false_discovery_control([found.p_value for _, _, found in compared], method="bh")

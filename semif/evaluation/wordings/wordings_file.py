@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints, model_validator
 
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import LabelledTask, TaskSet
+from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
 from semif.project.toml_file import read_toml
 from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, Option, WireModel, Words
 

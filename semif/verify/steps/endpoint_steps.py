@@ -25,7 +25,7 @@ from semif.errors import ProblemsError, SemifError
 from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.targets import endpoint_target
 from semif.evaluation.runs.run_file import Asking, read_run
-from semif.evaluation.runs.task_sets import read_task_sets
+from semif.evaluation.tasks.task_sets import read_task_sets
 from semif.models.presets import Preset
 from semif.target.account import check_account
 from semif.target.target import Target
@@ -96,7 +96,7 @@ def labelled(bench: Bench) -> str:
     sets = read_task_sets([where.root / "examples" / TASKS])
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "run.jsonl"
-        with closing(endpoint_target(where, None, max_tokens=1, connections=2)) as target:
+        with closing(endpoint_target(where, None, connections=2)) as target:
             evaluate(target, sets, Asking(concurrency=2, limit=_TASKS), output, lambda _done, _of: None)
         statuses = [record.status for record in read_run(output).records]
     if statuses != ["answered"] * _TASKS:

@@ -18,7 +18,8 @@ GROUPS = (
     # The served embedded model.
     (
         *("tests/toolkit/serve/", "tests/docs/"),
-        *("tests/toolkit/calibration/test_calibrate_fit.py", "tests/toolkit/evaluation/test_evaluate.py"),
+        "tests/toolkit/calibration/test_calibrate_fit.py",
+        "tests/toolkit/evaluation/asking/test_evaluate.py",
     ),
     ("tests/e2e/test_text_chain.py",),
     ("tests/e2e/test_kev_chain.py",),

@@ -11,13 +11,14 @@ from click.testing import CliRunner
 from semif.calibration.cascade import Both, cascade_points, escalating_at_most, losing_at_most, read_cascade
 from semif.calibration.grouped_mean import grouped_difference
 from semif.cli import main
-from tests.support.runs.synthetic_runs import record, unanswered, write_run
+from semif.evaluation.runs.run_file import TargetName
+from tests.support.runs.synthetic_runs import header, record, unanswered, write_run
 
 FOUR = [
-    Both(0.9, True, True, 1.0, 10.0, "a"),
-    Both(0.8, True, False, 1.0, 10.0, "b"),
-    Both(0.6, False, True, 2.0, 20.0, "c"),
-    Both(None, False, True, 2.0, 20.0, "d"),
+    Both(0.9, True, True, (1.0, 10.0), "a"),
+    Both(0.8, True, False, (1.0, 10.0), "b"),
+    Both(0.6, False, True, (2.0, 20.0), "c"),
+    Both(None, False, True, (2.0, 20.0), "d"),
 ]
 
 
@@ -46,6 +47,7 @@ def test_a_point_takes_the_large_answer_below_the_threshold() -> None:
     none, some, nearly = points[0.0], points[0.8], points[1.0]
     assert (none.escalated.part, none.right.part) == (1, 3), "what was no answer goes up in any case"
     assert (some.escalated.part, some.right.part, some.against_large.value) == (2, 4, 0.25)
+    assert some.seconds is not None
     assert some.seconds.value == (1 + 1 + 22 + 22) / 4
     assert some.cost is not None
     assert some.cost.value == (1 + 1 + 7 + 7) / 4
@@ -57,9 +59,12 @@ def test_the_curve_goes_up_and_keeps_its_intervals(runs: tuple[Path, Path]) -> N
     for one, other in pairwise(found.points):
         assert one.threshold < other.threshold
         assert one.escalated.part <= other.escalated.part
+        assert one.seconds is not None
+        assert other.seconds is not None
         assert one.seconds.value <= other.seconds.value
     for point in found.points:
         assert point.right.low <= point.right.value <= point.right.high
+        assert point.seconds is not None
         assert point.seconds.low <= point.seconds.value <= point.seconds.high
         assert point.cost is None
     assert losing_at_most(found, 0.07).threshold == escalating_at_most(found, 0.34).threshold == 0.95
@@ -79,6 +84,19 @@ def test_what_it_buys_is_told_and_drawn(runs: tuple[Path, Path], tmp_path: Path)
     told = json.loads(cascade(*runs, "--escalate", "0.2", "--json")[1])
     assert (told["found"]["escalated"]["part"], told["found"]["right"]["part"]) == (0, 40)
     assert told["large_right"]["part"] == 60
+
+
+def test_imported_predictions_tell_no_time(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    bare: dict[str, Any] = {"probabilities": None, "client_seconds": 0.0}
+    told = header(60, target=TargetName(kind="predictions", name="llm.csv"))
+    llm = write_run(tmp_path / "llm.jsonl", [record(f"t{n}", **bare) for n in range(60)], told=told)
+    picture = tmp_path / "cascade.svg"
+    status, output, error = cascade(runs[0], llm, "--lose", "0.07", "--plot", picture)
+    assert status == 0, error
+    (row,) = [line.split() for line in output.splitlines() if "->" in line]
+    assert row[-1] == "-"
+    assert "seconds" not in picture.read_text()
+    assert json.loads(cascade(runs[0], llm, "--lose", "0.07", "--json")[1])["large_seconds"] is None
 
 
 def test_answers_alike_are_no_proof_of_themselves(runs: tuple[Path, Path], tmp_path: Path) -> None:

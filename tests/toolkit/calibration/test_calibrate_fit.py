@@ -16,7 +16,7 @@ from semif.calibration.fit import FOLDS, MIN_TASKS, fit_temperature, folds
 from semif.calibration.labelled_logits import LabelledLogits, read_answers
 from semif.cli import main
 from semif.errors import SemifError
-from semif.evaluation.report.measures import log_loss
+from semif.evaluation.figures.measures import log_loss
 from semif.evaluation.runs.run_file import Record
 from semif.models.presets import load_preset
 from semif_adapter.archive.calibration import load_calibration

@@ -24,7 +24,7 @@ from semif.calibration.thresholds import (
 )
 from semif.cli import main
 from semif.errors import SemifError
-from semif.evaluation.report.measures import share
+from semif.evaluation.figures.measures import share
 from semif.evaluation.runs.run_file import Pins
 from semif.policy import load_policy
 from tests.support.runs.calibration_runs import MODEL, PROMPT, drawn, labelled

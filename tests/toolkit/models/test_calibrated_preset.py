@@ -11,7 +11,7 @@ import pytest
 from semif.builds.sources import MODEL_SOURCES, model_sources
 from semif.calibration.calibration_file import read_calibration
 from semif.errors import SemifError
-from semif.evaluation.runs.labelled_tasks import read_task_set
+from semif.evaluation.tasks.task_lines import read_task_set
 from semif.models.packaging.archive import ARCHIVE_FILE, write_archive
 from semif.models.packaging.build import build_model
 from semif.models.presets import Preset, load_preset

@@ -1,26 +1,10 @@
 """How a task is put to a server, and how its reply is read: one module for each form of request."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
-from semif.evaluation.runs.option_orders import OrderedTask
-from semif.evaluation.runs.run_file import AnswerFault, Pins, Status
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplyContent:
-    """What a reply says, in the terms of a `Record`, which documents the fields."""
-
-    status: Status = "answered"
-    choice: str | None = None
-    probabilities: tuple[float, ...] | None = None
-    option_logits: tuple[float, ...] | None = None
-    allowed_token_mass: float | None = None
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    server_seconds: float | None = None
-    error: AnswerFault | None = None
+from semif.evaluation.runs.run_file import AnswerFault, Pins
+from semif.evaluation.runs.task_record import ReplyContent
+from semif.evaluation.tasks.option_orders import OrderedTask
 
 
 class RequestForm(Protocol):

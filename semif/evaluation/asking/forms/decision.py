@@ -5,10 +5,11 @@ import json
 from semif.client.errors import UnknownReplyError
 from semif.client.reply import read_answer
 from semif.client.results import best_option
-from semif.evaluation.asking.forms import ReplyContent, no_answer
+from semif.evaluation.asking.forms import no_answer
 from semif.evaluation.asking.forms.fields import count_of, seconds_of, share_of
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Pins
+from semif.evaluation.runs.task_record import ReplyContent
+from semif.evaluation.tasks.option_orders import OrderedTask
 
 
 class DecisionForm:

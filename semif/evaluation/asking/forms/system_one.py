@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from semif.client.results import best_option
-from semif.evaluation.asking.forms import ReplyContent, no_answer
+from semif.evaluation.asking.forms import no_answer
 from semif.evaluation.asking.forms.fields import (
     count_of,
     model_name,
@@ -14,8 +14,9 @@ from semif.evaluation.asking.forms.fields import (
     seconds_of,
     share_of,
 )
-from semif.evaluation.runs.option_orders import OrderedTask
 from semif.evaluation.runs.run_file import Pins
+from semif.evaluation.runs.task_record import ReplyContent
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif_adapter.forms.systemone.questions import FALSE, TRUE
 
 MODEL = "jev-latest"

@@ -1,0 +1,1 @@
+"""Figures as one page that needs nothing else, and its pictures."""

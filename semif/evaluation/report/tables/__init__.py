@@ -1,0 +1,1 @@
+"""Figures as tables: what stands in which cell, the same on every output."""
