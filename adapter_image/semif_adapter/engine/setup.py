@@ -8,9 +8,11 @@ from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Mode, ModelInfo, Readout, TemplateName
-from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
+from semif_adapter.decoding import batched_decoder, joined_decoder
+from semif_adapter.decoding.batched_decoder import BatchedDecoder
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
+from semif_adapter.decoding.joined_decoder import JoinedDecoder
 from semif_adapter.decoding.whole_decoder import WholeDecoder
 from semif_adapter.engine.model_files import ModelFile
 from semif_adapter.llama.model import Model
@@ -93,7 +95,7 @@ def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode) -> i
     are not whole (`invariant_decoder.py`)."""
     whole = head is not None and head.kind in ENCODER_HEADS
     restored = model.has_recurrent_layers or not model.has_sliding_window
-    return MAX_STATE_BYTES if mode == "invariant" and restored and not whole else 0
+    return MAX_STATE_BYTES if mode != "batched" and restored and not whole else 0
 
 
 def _mode(settings: Settings, model: Model) -> Mode:
@@ -104,8 +106,13 @@ def _mode(settings: Settings, model: Model) -> Mode:
 
 def check_context_memory(setup: Setup, file: ModelFile, model: Model) -> None:
     """Raise StartupError where the weights and what the context will hold are more than this machine has."""
-    cache = cache_bytes(model.metadata, setup.context_tokens * setup.streams)
-    sequences = SEQUENCES if setup.mode == "batched" else setup.streams
+    tokens, sequences = setup.context_tokens * setup.streams, setup.streams
+    if setup.mode == "batched":
+        sequences = batched_decoder.SEQUENCES
+    elif setup.mode == "joined":
+        tokens = setup.context_tokens + joined_decoder.ROOM_TOKENS
+        sequences = joined_decoder.SEQUENCES
+    cache = cache_bytes(model.metadata, tokens)
     recurrent = recurrent_bytes(model.metadata, sequences)
     check_memory(file.size, cache + recurrent + setup.saved_state_bytes)
 
@@ -131,17 +138,15 @@ def prompt_templates(setup: Setup, model: Model) -> dict[Readout, Template]:
 
 def open_decoder(setup: Setup, model: Model, writer: QuestionWriter) -> Decoder:
     """The decoder of the mode, tested on tokens of the writer's prompts. Raises StartupError as `Context`."""
-    memory = {
-        "streams": setup.streams,
-        "context_tokens": setup.context_tokens,
-        "threads": setup.threads,
-    }
+    memory = {"context_tokens": setup.context_tokens, "threads": setup.threads}
+    sample, reads_head = writer.sample, writer.reads_head
     if writer.reads_whole:
-        sample = writer.sample
-        return WholeDecoder(model, context_tokens=setup.context_tokens, threads=setup.threads, sample=sample)
+        return WholeDecoder(model, sample=sample, **memory)
     if setup.mode == "batched":
-        return BatchedDecoder(model, **memory)
-    return InvariantDecoder(model, sample=writer.sample, reads_head=writer.reads_head, **memory)
+        return BatchedDecoder(model, streams=setup.streams, **memory)
+    if setup.mode == "joined":
+        return JoinedDecoder(model, sample=sample, reads_head=reads_head, **memory)
+    return InvariantDecoder(model, streams=setup.streams, sample=sample, reads_head=reads_head, **memory)
 
 
 def model_info(setup: Setup, file: ModelFile, model: Model, *, invariant: bool) -> ModelInfo:
