@@ -79,7 +79,9 @@ class Settings(BaseModel):
         4096, description="longest prompt of one decision, in tokens"
     )
     streams: Annotated[int, Field(ge=2, le=64)] = Field(
-        4, description="beginnings of prompts kept computed in memory, each of up to SEMIF_CONTEXT_TOKENS"
+        4,
+        description="beginnings of prompts kept computed in memory, each of up to SEMIF_CONTEXT_TOKENS; "
+        "joined mode keeps one, and saves the others",
     )
     mode: Literal["auto", "invariant", "joined", "batched"] = Field(
         "auto",

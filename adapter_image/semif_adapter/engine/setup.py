@@ -50,15 +50,16 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     # An encoder keeps nothing that others could share.
     mode: Mode = "invariant" if head and head.kind in ENCODER_HEADS else _mode(settings, model)
     readout = _readout(settings.readout, spec, head)
+    context_tokens = min(settings.context_tokens, model.trained_context)
     return Setup(
         readout=readout,
         head=head,
         template=_template(settings.template or (spec.template if spec else "chat"), readout, model),
         mode=mode,
         streams=settings.streams,
-        context_tokens=min(settings.context_tokens, model.trained_context),
+        context_tokens=context_tokens,
         threads=settings.threads or usable_cpus(),
-        saved_state_bytes=_saved_state_bytes(model, head, mode),
+        saved_state_bytes=_saved_state_bytes(model, head, mode, context_tokens),
     )
 
 
@@ -90,12 +91,18 @@ def _template(asked: TemplateName, readout: Readout, model: Model) -> TemplateNa
     return asked if model.chat_template else "plain"
 
 
-def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode) -> int:
+def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode, context_tokens: int) -> int:
     """Most memory of saved states: none in batched mode, of encoders, and of sliding windows, whose states
     are not whole (`invariant_decoder.py`)."""
     whole = head is not None and head.kind in ENCODER_HEADS
     restored = model.has_recurrent_layers or not model.has_sliding_window
-    return MAX_STATE_BYTES if mode != "batched" and restored and not whole else 0
+    if mode == "batched" or whole or not restored:
+        return 0
+    if mode == "invariant":
+        return MAX_STATE_BYTES
+    # The one that gave way last always stays (`sole_prefix.py`).
+    one = cache_bytes(model.metadata, context_tokens) + recurrent_bytes(model.metadata, 1)
+    return max(MAX_STATE_BYTES, one)
 
 
 def _mode(settings: Settings, model: Model) -> Mode:
