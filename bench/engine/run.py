@@ -16,6 +16,7 @@ from bench.engine.contenders.in_process import (
     FULL_PROMPT_TOKENS,
     FullPrompt,
     InProcessEngine,
+    JoinedEngine,
     Limit,
     SchemaRestore,
     StateRestore,
@@ -48,6 +49,7 @@ NOTES = (
         f"full prompt: of one state's questions as many as make {FULL_PROMPT_TOKENS} tokens are measured "
         "and multiplied. Of states of 1,800 tokens those are measured that have a bar there or set one."
     ),
+    ("semif engine, joined: SEMIF_MODE=joined, all questions of a request in as few passes as they fill."),
     (
         "state restore: the state's memory is put back before every question but the first; it keeps nothing "
         "from one request to the next. schema restore is the same with the schema, for W1."
@@ -102,19 +104,18 @@ def run(name: str, tasks: Sequence[LabelledTask], plan: Plan, output: Path, scra
     gguf, library_dir = find_gguf(name), library_folder()
     began = time.monotonic()
     with ExitStack() as opened:
-        engine = Engine.load(
-            Settings.from_env(
-                {
-                    **adapter_variables(os.environ),
-                    "SEMIF_GGUF": str(gguf),
-                    "SEMIF_LIBRARY_DIR": str(library_dir),
-                    "SEMIF_READOUT": "letters",
-                    "SEMIF_CONTEXT_TOKENS": str(CONTEXT_TOKENS),
-                    "SEMIF_GPU_LAYERS": str(plan.gpu_layers),
-                }
-            )
+        settings = Settings.from_env(
+            {
+                **adapter_variables(os.environ),
+                "SEMIF_GGUF": str(gguf),
+                "SEMIF_LIBRARY_DIR": str(library_dir),
+                "SEMIF_READOUT": "letters",
+                "SEMIF_CONTEXT_TOKENS": str(CONTEXT_TOKENS),
+                "SEMIF_GPU_LAYERS": str(plan.gpu_layers),
+            }
         )
-        opened.callback(engine.close)
+        engine = opened.enter_context(closing(Engine.load(settings)))
+        joined = opened.enter_context(closing(Engine.load(settings.model_copy(update={"mode": "joined"}))))
         machine = describe(engine.info)
         library = open_library(library_dir.resolve())
         model = opened.enter_context(closing(Model(library, gguf, plan.gpu_layers)))
@@ -133,6 +134,7 @@ def run(name: str, tasks: Sequence[LabelledTask], plan: Plan, output: Path, scra
         servers = start_servers(opened, gguf, engine, model, scratch)
         contenders: list[Contender] = [
             InProcessEngine(engine),
+            JoinedEngine(joined),
             FullPrompt(context),
             StateRestore(context),
             SchemaRestore(context),

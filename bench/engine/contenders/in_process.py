@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from bench.engine.contenders.contender import PreparedCase
+from bench.engine.measuring.names import ENGINE, JOINED
 from bench.engine.measuring.workloads import Case
 from semif_adapter.decoding.steps import decode
 from semif_adapter.engine.engine import Engine
@@ -141,13 +142,13 @@ class Limit(_InProcess):
 class InProcessEngine:
     """The adapter's engine, called directly."""
 
-    name = "semif engine"
+    name = ENGINE
 
     def __init__(self, engine: Engine) -> None:
         self.pid = os.getpid()
         self._engine = engine
 
-    def covers(self, _case: Case) -> bool:
+    def covers(self, case: Case) -> bool:  # noqa: ARG002 - no case is left out
         """All."""
         return True
 
@@ -156,3 +157,13 @@ class InProcessEngine:
         for questions in prepared.questions:
             self._engine.score(questions, prepared.case.layout)
         return 1.0
+
+
+class JoinedEngine(InProcessEngine):
+    """The same in joined mode."""
+
+    name = JOINED
+
+    def covers(self, case: Case) -> bool:
+        """Where there are questions to be joined."""
+        return any(len(request) > 1 for request in case.requests)

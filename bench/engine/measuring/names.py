@@ -1,6 +1,7 @@
 """The names of contenders, and what is wanted of them."""
 
 ENGINE = "semif engine"
+JOINED = "semif engine, joined"
 SERVER = "semif"
 NO_TURNS = "semif, without turns"
 BEST = "llama-server best"

@@ -21,6 +21,7 @@ def describe(model: ModelInfo) -> dict[str, Any]:
         "devices": list(model.devices),
         "threads": model.threads,
         "context_tokens": model.context_tokens,
+        "mode": model.mode,
         "model": {"name": model.name, "file": model.file, "quantization": model.quantization},
         "commit": machine.commit,
     }

@@ -75,7 +75,10 @@ def machine_list(machine: dict[str, Any]) -> str:
             f"- {machine['cpu']}, {machine['cpus']} CPUs, {machine['threads']} threads",
             f"- load average at start {', '.join(map(str, machine['load_average_at_start']))}",
             f"- llama.cpp {machine['llama_cpp']}, {'; '.join(machine['devices'])}",
-            f"- model {model['name']} ({model['quantization']}), context {machine['context_tokens']} tokens",
+            (
+                f"- model {model['name']} ({model['quantization']}), {machine['mode']} mode, "
+                f"context {machine['context_tokens']} tokens"
+            ),
             f"- {_rounds(machine['rounds'], machine['seconds'])}",
         ]
     )

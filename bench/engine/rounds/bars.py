@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, ENGINE, SERVER
+from bench.engine.measuring.names import BEST, DEFAULT, DEFAULT_AT_ONCE, ENGINE, JOINED, SERVER
 from bench.engine.rounds.measure import Quartiles, Results, ratio, times_as_fast
 
 
@@ -23,6 +23,7 @@ BARS = (
     Bar("W2 50 ", "the limit", 0.90),
     Bar("W2 300 ", "the limit", 0.90),
     Bar("W2 1800 ", "the limit", 0.85),
+    Bar("W2", "the limit", 0.95, subject=JOINED),
     Bar("W1", "full prompt", 3.0),
     Bar("W2 50 tokens x 8", "full prompt", 1.7),
     Bar("W2 300 tokens x 8", "full prompt", 3.0),
