@@ -12,6 +12,7 @@ from bench.engine.contenders.in_process import (
     BASELINE_BATCH_TOKENS,
     FullPrompt,
     InProcessEngine,
+    JoinedEngine,
     Limit,
     SchemaRestore,
     StateRestore,
@@ -55,6 +56,7 @@ NOTES = (
         "the limit: short passes are padded to whole tiles by the adapter's own rule. It computes the logits "
         "of one row a pass; a decision needs one a question."
     ),
+    "semif engine, joined: SEMIF_MODE=joined, all questions of a request in as few passes as they fill.",
     (
         "state restore: the state's memory is put back before every question but the first; it keeps nothing "
         "from one request to the next, but for one about a known state. schema restore is the same with the "
@@ -94,19 +96,21 @@ def run(plan: Plan, tasks: Sequence[LabelledTask], record: Record, output: Path,
     files = Files(gguf, library_dir, program, scratch)
     began, this = time.monotonic(), describe_run()
     with ExitStack() as opened:
-        engine = Engine.load(
-            Settings.from_env(
-                {
-                    **adapter_variables(os.environ),
-                    "SEMIF_GGUF": str(gguf),
-                    "SEMIF_LIBRARY_DIR": str(library_dir),
-                    "SEMIF_READOUT": "letters",
-                    "SEMIF_CONTEXT_TOKENS": str(CONTEXT_TOKENS),
-                    "SEMIF_GPU_LAYERS": str(plan.gpu_layers),
-                }
-            )
+        settings = Settings.from_env(
+            {
+                **adapter_variables(os.environ),
+                "SEMIF_GGUF": str(gguf),
+                "SEMIF_LIBRARY_DIR": str(library_dir),
+                "SEMIF_READOUT": "letters",
+                "SEMIF_CONTEXT_TOKENS": str(CONTEXT_TOKENS),
+                "SEMIF_GPU_LAYERS": str(plan.gpu_layers),
+            }
         )
-        opened.callback(engine.close)
+        engine = opened.enter_context(closing(Engine.load(settings)))
+        engines = [InProcessEngine(engine)]
+        if engine.info.mode == "invariant":
+            joined = settings.model_copy(update={"mode": "joined"})
+            engines.append(JoinedEngine(opened.enter_context(closing(Engine.load(joined)))))
         library = open_library(library_dir)
         model = opened.enter_context(closing(Model(library, gguf, plan.gpu_layers)))
         record.check_setup(describe_setup(engine.info, gguf, hybrid=model.has_recurrent_layers))
@@ -122,7 +126,7 @@ def run(plan: Plan, tasks: Sequence[LabelledTask], record: Record, output: Path,
             )
         )
         servers = start_servers(opened, files, engine, model, plan.chosen)
-        run_ = _EngineRun(engine, model, context, servers, record)
+        run_ = _EngineRun(engine, engines, model, context, servers=servers, record=record)
         record.runs.append(this)
         try:
             run_.measure(Workloads(model, tasks), plan, output)
@@ -138,7 +142,14 @@ class _EngineRun:
     """Everybody who takes part, and what has been measured so far."""
 
     def __init__(
-        self, engine: Engine, model: Model, context: Context, servers: Servers, record: Record
+        self,
+        engine: Engine,
+        engines: Sequence[InProcessEngine],
+        model: Model,
+        context: Context,
+        *,
+        servers: Servers,
+        record: Record,
     ) -> None:
         self._engine, self._servers, self._record = engine, servers, record
         sample = model.tokenize(" ".join(NOTES), parse_special=False)
@@ -146,7 +157,7 @@ class _EngineRun:
         if not model.has_recurrent_layers:  # which cannot forget a tail
             self._tiles = choose_tiles(context, model, sample, reads_head=False)
         self._contenders: list[Contender] = [
-            InProcessEngine(engine),
+            *engines,
             FullPrompt(context),
             StateRestore(context),
             SchemaRestore(context),

@@ -79,12 +79,15 @@ class Settings(BaseModel):
         4096, description="longest prompt of one decision, in tokens"
     )
     streams: Annotated[int, Field(ge=2, le=64)] = Field(
-        4, description="beginnings of prompts kept computed in memory, each of up to SEMIF_CONTEXT_TOKENS"
+        4,
+        description="beginnings of prompts kept computed in memory, each of up to SEMIF_CONTEXT_TOKENS; "
+        "joined mode keeps one, and saves the others",
     )
-    mode: Literal["auto", "invariant", "batched"] = Field(
+    mode: Literal["auto", "invariant", "joined", "batched"] = Field(
         "auto",
-        description="the same bits whatever the load, or several requests in one forward pass; "
-        "auto: batched where layers are on a GPU",
+        description="what goes into one forward pass: one question (invariant: the same bits whatever the "
+        "load), all questions of a request (joined: the same bits for the same request), or several requests "
+        "(batched); auto: batched where layers are on a GPU, invariant elsewhere",
     )
     turn_tokens: Annotated[int, Field(ge=1, le=16_777_216)] = Field(
         256,

@@ -33,7 +33,9 @@ Layout = Literal["schema-first", "state-first"]
 TemplateName = Literal["chat", "plain", "direct-options-v1"]
 """What stands around the words asked: the model's own chat template, our plain one, or SemIf's published
 prompt in the model's chat template."""
-Mode = Literal["invariant", "batched"]
+Mode = Literal["invariant", "joined", "batched"]
+"""What a decision's numbers may depend on beside itself: nothing; the other decisions of its request; all
+that is computed at the time."""
 ReplyStyle = Literal["semif", "sample"]
 """Whose names the reply to our own forms has: ours, or those of AWS's sample."""
 QuestionKind = Literal["choice", "noul", "score"]
@@ -77,9 +79,11 @@ class ModelInfo(WireModel):
     context_tokens: int
     threads: int
     mode: Mode
-    """Whether the engine keeps each decision's numbers apart from the others, or computes several at once."""
+    """Whether the engine keeps each decision's numbers apart from the others (invariant), computes those of
+    one request together and apart from other requests (joined), or all that wait together (batched)."""
     invariant: bool
-    """Whether the start-up self-test found the logits bit-identical whatever else the engine holds."""
+    """Whether the start-up self-test found that the mode keeps its promise: the logits of the same decision
+    (joined: of the same request) bit-identical whatever else the engine holds; never in batched mode."""
 
 
 class ResultTiming(WireModel):

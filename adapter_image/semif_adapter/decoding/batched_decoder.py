@@ -11,7 +11,9 @@ from typing import TypeVar
 import numpy as np
 
 from semif_adapter.contract.probabilities import log_sum_exp
-from semif_adapter.decoding.decoder import DecodedPrompt
+from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
+from semif_adapter.decoding.forks import continue_on_fork
+from semif_adapter.decoding.forks import portions as side_by_side
 from semif_adapter.decoding.prefix_tree import PrefixTree, Room
 from semif_adapter.decoding.steps import Steps, forward, together
 from semif_adapter.llama.context import ROWS_AT_ONCE, Context
@@ -33,6 +35,7 @@ class BatchedDecoder:
     """The `Decoder` whose prompts go side by side."""
 
     shares_passes = True
+    joins_questions = False
     invariant = False
     can_cut = False
 
@@ -62,15 +65,15 @@ class BatchedDecoder:
         self._tree.release(hold)
         return hold.computed
 
-    def decode(
-        self,
-        segments: Sequence[Tokens],
-        continuations: tuple[Tokens, ...] = (),
-        marks: Sequence[int] = (),
-    ) -> Steps[DecodedPrompt]:
+    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+        """Each as `decode` does."""
+        return self.join([self.decode(one) for one in asked])
+
+    def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run a prompt on a fork of its prefix, and the continuations side by side on forks of that."""
-        *before, suffix = segments
-        portions = _portions(continuations)
+        *before, suffix = asked.segments
+        continuations, marks = asked.continuations, asked.marks
+        portions = side_by_side(continuations, MOST_SIDE_BY_SIDE)
         most = max(
             (sum(len(continuations[index]) - 1 for index in portion) for portion in portions), default=0
         )
@@ -91,7 +94,9 @@ class BatchedDecoder:
             for portion in portions:
                 more = yield from together(
                     [
-                        self._continue(branch, twig, hold.length + len(suffix), continuations[index])
+                        continue_on_fork(
+                            self.context, branch, twig, hold.length + len(suffix), continuations[index]
+                        )
                         for twig, index in zip(twigs, portion, strict=False)
                     ]
                 )
@@ -115,31 +120,3 @@ class BatchedDecoder:
     def close(self) -> None:
         """Free the context."""
         self.context.close()
-
-    def _continue(self, branch: int, twig: int, position: int, tokens: Tokens) -> Steps[float]:
-        """Log-probability of `tokens` behind `branch` and the first of them, on a fork of it."""
-        self.context.fork(branch, twig)
-        value = 0.0
-        for start in range(0, len(tokens) - 1, ROWS_AT_ONCE):
-            part = tokens[start : start + ROWS_AT_ONCE + 1]
-            rows = yield from forward(twig, position + start, part[:-1], len(part) - 1, ROWS_AT_ONCE)
-            for after, logits in zip(part[1:], rows, strict=True):
-                value += float(logits[after]) - log_sum_exp(logits)
-        self.context.cut(twig, 0)
-        return value
-
-
-def _portions(continuations: Sequence[Tokens]) -> list[list[int]]:
-    """Which continuations of more than one token go side by side: as many as rows and sequences allow."""
-    portions: list[list[int]] = []
-    rows = 0
-    for index, tokens in enumerate(continuations):
-        count = len(tokens) - 1
-        if not count:
-            continue
-        if not portions or rows + count > ROWS_AT_ONCE or len(portions[-1]) == MOST_SIDE_BY_SIDE:
-            portions.append([])
-            rows = 0
-        portions[-1].append(index)
-        rows += count
-    return portions

@@ -1,4 +1,4 @@
-"""How prompts go through the model: what `invariant_decoder.py` and `batched_decoder.py` have in common."""
+"""How prompts go through the model: what the decoders of all modes have in common."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -10,6 +10,16 @@ from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.model import Tokens
 
 T = TypeVar("T")
+
+
+class AskedPrompt(NamedTuple):
+    """A prompt, and what is read behind it."""
+
+    segments: Sequence[Tokens]
+    continuations: tuple[Tokens, ...] = ()
+    """Texts whose probabilities are read behind it."""
+    marks: Sequence[int] = ()
+    """Places in the last segment where a decision head is read instead of the logits behind the prompt."""
 
 
 class DecodedPrompt(NamedTuple):
@@ -31,6 +41,8 @@ class Decoder(Protocol):
     """Whether a start-up self-test found that no bit depends on what else is computed."""
     shares_passes: bool
     """Whether several requests may go into one forward pass."""
+    joins_questions: bool
+    """Whether all prompts of a request are to be given to one `decode_all`."""
     can_cut: bool
     """Whether continuations that begin alike share their first tokens."""
 
@@ -40,16 +52,11 @@ class Decoder(Protocol):
     def prefill(self, segments: Sequence[Tokens]) -> Steps[int]:
         """Have the beginning of a prompt computed; how many tokens were not yet."""
 
-    def decode(
-        self,
-        segments: Sequence[Tokens],
-        continuations: tuple[Tokens, ...] = (),
-        marks: Sequence[int] = (),
-    ) -> Steps[DecodedPrompt]:
-        """Run a whole prompt, and each of `continuations` behind it.
+    def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
+        """Run a whole prompt, and each of its continuations behind it."""
 
-        With `marks`, places in the last segment, a decision head is read there instead.
-        """
+    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+        """Run prompts of one request, each as `decode` does or, with `joins_questions`, side by side."""
 
     def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
         """Do what can be done in any order; the results in theirs."""

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from semif_adapter.decoding.continuations import read_continuations
-from semif_adapter.decoding.decoder import DecodedPrompt
+from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.prefix_cache import PrefixCache
 from semif_adapter.decoding.self_test import can_cut_tail, prove
 from semif_adapter.decoding.steps import Steps, in_turn
@@ -21,6 +21,7 @@ class InvariantDecoder:
     """The `Decoder` that computes the same bits, whatever the load."""
 
     shares_passes = False
+    joins_questions = False
 
     def __init__(
         self,
@@ -59,18 +60,17 @@ class InvariantDecoder:
         self._prefixes.release(stream)
         return computed
 
-    def decode(
-        self,
-        segments: Sequence[Tokens],
-        continuations: tuple[Tokens, ...] = (),
-        marks: Sequence[int] = (),
-    ) -> Steps[DecodedPrompt]:
+    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+        """Each as `decode` does."""
+        return self.join([self.decode(one) for one in asked])
+
+    def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run a prompt on a stream, and the continuations one after another behind it."""
-        *before, suffix = segments
+        *before, suffix = asked.segments
         stream, computed = yield from self._prefixes.hold(before)
         try:
-            rows = yield from stream.extend(suffix, 0 if marks else 1, marks)
-            values = yield from read_continuations(stream, rows[-1], continuations)
+            rows = yield from stream.extend(suffix, 0 if asked.marks else 1, asked.marks)
+            values = yield from read_continuations(stream, rows[-1], asked.continuations)
             return DecodedPrompt(rows, values, computed + len(suffix))
         finally:
             self._prefixes.release(stream)

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from semif_adapter.decoding.prefix_name import Kept, Path, path_of
+from semif_adapter.decoding.prefix_name import Kept, Path, common_depth, count_tokens, path_of
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.decoding.streams import Mark, Stream
 from semif_adapter.llama.model import Tokens
@@ -21,7 +21,6 @@ from semif_adapter.machine.memory import MAX_STATE_BYTES
 LEAST_STATES = 8
 """So many stay whatever they take, where no tail can be cut: more than one request goes back to."""
 _SYSTEM = 1  # a path of the system alone
-_TOKEN_BYTES = 4
 
 
 class PrefixCache:
@@ -101,7 +100,7 @@ class PrefixCache:
         """How many tokens `hold` would compute, as of the last one. Safe from any thread."""
         path, known = path_of(segments), self._known
         there = next((end for end in range(len(path), 0, -1) if path[:end] in known), 0)
-        return _count_tokens(path[there:])
+        return count_tokens(path[there:])
 
     def drop(self) -> None:
         """Forget everything; nobody may have a stream."""
@@ -135,14 +134,14 @@ class PrefixCache:
         """Leave on the stream the first segments of `path` and nothing else; how many."""
         held = self._streams[stream]
         if self._saves_dropped and held != path[: len(held)]:
-            stream.rewind(Mark(_count_tokens(held), None))
+            stream.rewind(Mark(count_tokens(held), None))
             self._save(stream, held, least=0)
         if saved > depth:
             # Before the stream changes: a failure must not leave it with a path that it no longer holds.
             self._streams[stream] = ()
             stream.rewind(self._states[path[:saved]])
             depth = saved
-        elif stream.length != (length := _count_tokens(path[:depth])):
+        elif stream.length != (length := count_tokens(path[:depth])):
             stream.rewind(Mark(length, None))
         self._streams[stream] = path[:depth]
         return depth
@@ -151,8 +150,8 @@ class PrefixCache:
         """How many segments of `path` the stream can go on from without a saved state."""
         held = self._streams[stream]
         if stream.can_cut:
-            return _common_depth(held, path)
-        untouched = stream.length == _count_tokens(held)
+            return common_depth(held, path)
+        untouched = stream.length == count_tokens(held)
         return len(held) if untouched and held == path[: len(held)] else 0
 
     def _save(self, stream: Stream, path: Path, least: int) -> None:
@@ -168,17 +167,3 @@ class PrefixCache:
         mark = stream.save()
         self._states[path] = mark
         self._state_bytes += mark.size
-
-
-def _common_depth(first: Path, second: Path) -> int:
-    """How many leading segments are the same."""
-    count = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
-
-
-def _count_tokens(path: Path) -> int:
-    return sum(map(len, path)) // _TOKEN_BYTES

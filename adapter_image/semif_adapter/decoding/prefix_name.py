@@ -10,9 +10,27 @@ Path = tuple[bytes, ...]
 """A prefix by its segments' tokens, so that two are the same only where all their tokens are."""
 
 
+_TOKEN_BYTES = 4
+
+
 def path_of(segments: Sequence[Tokens]) -> Path:
     """The segments' path; empty ones are nothing."""
     return tuple(segment.tobytes() for segment in segments if len(segment))
+
+
+def common_depth(first: Path, second: Path) -> int:
+    """How many leading segments are the same."""
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def count_tokens(path: Path) -> int:
+    """Tokens of all its segments."""
+    return sum(map(len, path)) // _TOKEN_BYTES
 
 
 class Kept:

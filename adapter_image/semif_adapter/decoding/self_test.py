@@ -1,10 +1,11 @@
 """Proof, on the loaded model, that an answer does not depend on what else the engine holds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from semif_adapter.decoding.decoder import AskedPrompt
 from semif_adapter.decoding.steps import complete, decode
 from semif_adapter.decoding.streams import Mark, Stream
 from semif_adapter.llama.context import Context, Rows
@@ -74,3 +75,33 @@ def prove(context: Context, streams: Sequence[Stream], sample: Tokens, *, reads_
         stream.clear()
     same = bool(np.isfinite(reference).all()) and all(np.array_equal(reference, rows) for rows in outcomes)
     return Proof(same and (restores or first.can_cut), same and restores)
+
+
+def prove_joined(
+    answer: Callable[[Sequence[AskedPrompt]], Sequence[Rows]],
+    forget: Callable[[], None],
+    sample: Tokens,
+    *,
+    reads_head: bool,
+) -> bool:
+    """Whether what joined mode reads behind the prompts of a request is bit-identical whatever came before.
+
+    From an emptied context; with its prefix still there; behind another request with the same system's words,
+    whose prefix takes its place; and behind one with half of its questions. `answer` decodes the prompts of a
+    request, `forget` empties the context, which it does at the end too.
+    """
+    system, state, other, *suffixes = (np.resize(sample, count) for count in (8, 64, 33, 7, 70, 19))
+    marks = (0, 6) if reads_head else ()
+    asked = [AskedPrompt((system, state, suffix), marks=marks) for suffix in suffixes]
+    before = [AskedPrompt((system, other, suffix), marks=marks) for suffix in suffixes[1:]]
+    forget()
+    reference = answer(asked)
+    outcomes = [answer(asked)]
+    answer(before)
+    outcomes.append(answer(asked))
+    answer(asked[:2])
+    outcomes.append(answer(asked))
+    forget()
+    return all(np.isfinite(rows).all() for rows in reference) and all(
+        np.array_equal(one, rows) for told in outcomes for one, rows in zip(reference, told, strict=True)
+    )

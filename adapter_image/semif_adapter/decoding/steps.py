@@ -37,8 +37,8 @@ def forward(
     one is padded where that pays.
     """
     rows: list[Rows] = []
-    for start in range(0, len(tokens), most):
-        part = tokens[start : start + most]
+    for start, end in cuts(len(tokens), most):
+        part = tokens[start:end]
         behind = len(tokens) - start - len(part)
         read = min(len(part), max(0, wanted - behind))
         inside = tuple(mark - start for mark in marks if start <= mark < start + len(part))
@@ -46,6 +46,11 @@ def forward(
         rows += yield [Pass(sequence, position + start, part, read, inside, padding)]
     told = [one for one in rows if len(one)]
     return told[0] if len(told) == 1 else np.concatenate(told or rows)
+
+
+def cuts(count: int, most: int) -> list[tuple[int, int]]:
+    """Where `count` tokens are cut into passes of at most `most`: their starts and ends."""
+    return [(start, min(start + most, count)) for start in range(0, count, most)]
 
 
 def in_turn(parts: Sequence[Steps[T]]) -> Steps[list[T]]:

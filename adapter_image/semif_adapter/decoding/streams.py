@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from semif_adapter.contract.errors import EngineError
-from semif_adapter.decoding.steps import Steps, forward
+from semif_adapter.decoding.steps import Steps, cuts, forward
 from semif_adapter.decoding.tiles import Tiles
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.model import Tokens
@@ -51,6 +51,10 @@ class Stream:
         if not self.context.cut(self._index, 0):
             raise EngineError("llama.cpp could not clear a sequence")
         self.length = 0
+
+    def cut(self, tokens: Tokens) -> list[Tokens]:
+        """`tokens` as `extend` would put them through the model, a pass each."""
+        return [tokens[start:end] for start, end in cuts(len(tokens), self.context.batch_tokens)]
 
     def extend(self, tokens: Tokens, wanted: int = 0, marks: Sequence[int] = ()) -> Steps[Rows]:
         """Append one segment; the logits after each of its last `wanted` tokens: (wanted, vocabulary).

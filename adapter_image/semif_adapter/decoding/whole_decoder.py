@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from semif_adapter.decoding.decoder import DecodedPrompt
+from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.steps import Steps, complete, forward, in_turn
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.model import Model, Tokens
@@ -18,6 +18,7 @@ class WholeDecoder:
     """The `Decoder` of models whose tokens see each other both ways: there is no memory to begin from."""
 
     shares_passes = False
+    joins_questions = False
     can_cut = False
 
     def __init__(self, model: Model, *, context_tokens: int, threads: int, sample: Tokens) -> None:
@@ -44,16 +45,15 @@ class WholeDecoder:
         """One after another."""
         return in_turn(parts)
 
-    def decode(
-        self,
-        segments: Sequence[Tokens],
-        continuations: tuple[Tokens, ...] = (),
-        marks: Sequence[int] = (),
-    ) -> Steps[DecodedPrompt]:
+    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+        """Each as `decode` does."""
+        return self.join([self.decode(one) for one in asked])
+
+    def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run the last segment, which is the whole prompt, and read its head at `marks`."""
-        assert not continuations
-        tokens = segments[-1]
-        rows = yield from forward(0, 0, tokens, 0, len(tokens), marks=marks)
+        assert not asked.continuations
+        tokens = asked.segments[-1]
+        rows = yield from forward(0, 0, tokens, 0, len(tokens), marks=asked.marks)
         return DecodedPrompt(rows, np.empty(0), len(tokens))
 
     def keeping(self, segments: Sequence[Tokens]) -> AbstractContextManager[None]:  # noqa: ARG002 - as above

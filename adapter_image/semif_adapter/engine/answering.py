@@ -1,14 +1,23 @@
 """From the questions of one request to its result, as steps that somebody else runs."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 from semif_adapter.archive.calibration import LoadedCalibration
-from semif_adapter.contract.probabilities import softmax
+from semif_adapter.contract.probabilities import Numbers, softmax
 from semif_adapter.contract.wire import ModelInfo, Result, ResultTiming, SharedTiming
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.engine.computation import RequestResult
-from semif_adapter.readouts.written import WrittenQuestion, shared_prefix
+from semif_adapter.readouts.written import Reading, WrittenQuestion, shared_prefix
+
+
+class _Prior(NamedTuple):
+    """What a question's options get whatever the state is, where it is taken off, and the seconds it took."""
+
+    values: Numbers | None
+    seconds: float
 
 
 class Answering:
@@ -33,14 +42,14 @@ class Answering:
                 prefill_began = clock()
                 computed = yield from self._decoder.prefill(shared)
                 suffix_began = clock()
+                priors = yield from self._decoder.join([self._prior(written, clock) for written in group])
+                asked = list(zip(group, priors, strict=True))
+                batches = [asked] if self._decoder.joins_questions else [[one] for one in asked]
                 # What the prefix took counts for the first question, the others find it.
                 answers = yield from self._decoder.join(
-                    [
-                        self._answer(written, computed if written is group[0] else 0, clock)
-                        for written in group
-                    ]
+                    [self._answer(batch, computed if batch is batches[0] else 0, clock) for batch in batches]
                 )
-            results |= {written.index: answer for written, answer in zip(group, answers, strict=True)}
+            results |= dict(answer for batch in answers for answer in batch)
             prefill_seconds += suffix_began - prefill_began
             suffix_seconds += clock() - suffix_began
             prefix_tokens += sum(map(len, shared))
@@ -58,13 +67,50 @@ class Answering:
             ),
         )
 
-    def _answer(self, written: WrittenQuestion, computed: int, clock: Callable[[], float]) -> Steps[Result]:
-        """Ask one question, for which `computed` tokens of its first prompt were computed already."""
+    def _prior(self, written: WrittenQuestion, clock: Callable[[], float]) -> Steps[_Prior]:
         began = clock()
-        yield from written.prepare(self._decoder)
-        suffix_began = clock()
-        reading = yield from written.read(self._decoder)
-        suffix_seconds = clock() - suffix_began
+        values = yield from written.prior(self._decoder)
+        return _Prior(values, clock() - began)
+
+    def _answer(
+        self, batch: Sequence[tuple[WrittenQuestion, _Prior]], computed: int, clock: Callable[[], float]
+    ) -> Steps[list[tuple[int, Result]]]:
+        """Ask questions together; of the first one's first prompt `computed` tokens were computed already.
+
+        What it took is each one's by the tokens that were computed for it.
+        """
+        began = clock()
+        prompts = [written.asked for written, _ in batch]
+        decoded = iter((yield from self._decoder.decode_all([one for asked in prompts for one in asked])))
+        readings = [
+            written.read(list(islice(decoded, len(asked))), prior.values)
+            for (written, prior), asked in zip(batch, prompts, strict=True)
+        ]
+        a_token = (clock() - began) / sum(reading.computed for reading in readings)
+        return [
+            (
+                written.index,
+                self._result(
+                    written,
+                    reading,
+                    0 if place else computed,
+                    suffix_seconds=reading.computed * a_token,
+                    prior_seconds=prior.seconds,
+                ),
+            )
+            for place, ((written, prior), reading) in enumerate(zip(batch, readings, strict=True))
+        ]
+
+    def _result(
+        self,
+        written: WrittenQuestion,
+        reading: Reading,
+        computed: int,
+        *,
+        suffix_seconds: float,
+        prior_seconds: float,
+    ) -> Result:
+        """The answer to one question, for which `computed` tokens of its prefix were computed before."""
         version = written.prompts[0].version
         applied = self._calibration.applied(version, written.question.kind) if self._calibration else None
         input_tokens = sum(prompt.length for prompt in written.prompts)
@@ -83,7 +129,7 @@ class Answering:
             calibration=applied,
             timing=ResultTiming(
                 suffix_forward_seconds=suffix_seconds,
-                total_seconds=clock() - began,
+                total_seconds=prior_seconds + suffix_seconds,
                 rotations=len(written.prompts),
             ),
             model=self._info,

@@ -132,7 +132,7 @@ class Engine:
             )
             logger.info("calibration", extra={"fields": calibration.summary()})
         decoder = opened.enter_context(closing(open_decoder(setup, model, writer)))
-        if setup.mode == "invariant" and not decoder.invariant:
+        if setup.mode != "batched" and not decoder.invariant:
             logger.warning("with this model and llama.cpp build, answers depend on what else is computed")
         engine = cls(
             writer,

@@ -1,7 +1,7 @@
 """Runs the forward passes that requests describe: the one place where the model computes for them.
 
 One thread only, but for `abandon`. The one lock guards who is in the pass that runs, so that only a request
-that is alone in it, with one sequence, is ever stopped in its middle.
+that is alone in it, and moves nothing of another's, is ever stopped in its middle.
 """
 
 import threading
@@ -21,7 +21,7 @@ class Scheduler:
     def __init__(
         self, context: Context, *, turn_tokens: int, shares_passes: bool, forget: Callable[[], None]
     ) -> None:
-        """With `shares_passes` several go into one pass. `forget` empties the memory after a fault."""
+        """With `shares_passes` several may be in one pass. `forget` empties the memory after a fault."""
         self._context = context
         self._shares_passes = shares_passes
         self._forget = forget
@@ -86,9 +86,8 @@ class Scheduler:
                     break
                 tokens, rows = more_tokens, more_rows
                 taken.setdefault(computation, []).append(part)
-                if not self._shares_passes:
-                    self._compute(taken)
-                    return True
+            if taken and not self._shares_passes:
+                break
         if taken:
             self._compute(taken)
         return bool(taken)
@@ -102,8 +101,10 @@ class Scheduler:
         computations = list(taken)
         passes = [part for parts in taken.values() for part in parts]
         with self._lock:
-            # For several sequences llama.cpp moves the recurrent states of others about, in the middle of it.
-            self._stoppable = computations[0] if len(passes) == 1 else None
+            # For several sequences llama.cpp moves the recurrent states of others about, in the middle of it:
+            # a request's own, which has the context alone, are lost with it.
+            alone = len(passes) == 1 or not self._shares_passes
+            self._stoppable = computations[0] if alone else None
         for computation in computations:
             computation.started = True
         began = perf_counter()

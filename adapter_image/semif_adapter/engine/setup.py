@@ -8,9 +8,11 @@ from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Mode, ModelInfo, Readout, TemplateName
-from semif_adapter.decoding.batched_decoder import SEQUENCES, BatchedDecoder
+from semif_adapter.decoding import batched_decoder, joined_decoder
+from semif_adapter.decoding.batched_decoder import BatchedDecoder
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
+from semif_adapter.decoding.joined_decoder import JoinedDecoder
 from semif_adapter.decoding.whole_decoder import WholeDecoder
 from semif_adapter.engine.model_files import ModelFile
 from semif_adapter.llama.model import Model
@@ -48,15 +50,16 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     # An encoder keeps nothing that others could share.
     mode: Mode = "invariant" if head and head.kind in ENCODER_HEADS else _mode(settings, model)
     readout = _readout(settings.readout, spec, head)
+    context_tokens = min(settings.context_tokens, model.trained_context)
     return Setup(
         readout=readout,
         head=head,
         template=_template(settings.template or (spec.template if spec else "chat"), readout, model),
         mode=mode,
         streams=settings.streams,
-        context_tokens=min(settings.context_tokens, model.trained_context),
+        context_tokens=context_tokens,
         threads=settings.threads or usable_cpus(),
-        saved_state_bytes=_saved_state_bytes(model, head, mode),
+        saved_state_bytes=_saved_state_bytes(model, head, mode, context_tokens),
     )
 
 
@@ -88,12 +91,18 @@ def _template(asked: TemplateName, readout: Readout, model: Model) -> TemplateNa
     return asked if model.chat_template else "plain"
 
 
-def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode) -> int:
+def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode, context_tokens: int) -> int:
     """Most memory of saved states: none in batched mode, of encoders, and of sliding windows, whose states
     are not whole (`invariant_decoder.py`)."""
     whole = head is not None and head.kind in ENCODER_HEADS
     restored = model.has_recurrent_layers or not model.has_sliding_window
-    return MAX_STATE_BYTES if mode == "invariant" and restored and not whole else 0
+    if mode == "batched" or whole or not restored:
+        return 0
+    if mode == "invariant":
+        return MAX_STATE_BYTES
+    # The one that gave way last always stays (`sole_prefix.py`).
+    one = cache_bytes(model.metadata, context_tokens) + recurrent_bytes(model.metadata, 1)
+    return max(MAX_STATE_BYTES, one)
 
 
 def _mode(settings: Settings, model: Model) -> Mode:
@@ -104,8 +113,13 @@ def _mode(settings: Settings, model: Model) -> Mode:
 
 def check_context_memory(setup: Setup, file: ModelFile, model: Model) -> None:
     """Raise StartupError where the weights and what the context will hold are more than this machine has."""
-    cache = cache_bytes(model.metadata, setup.context_tokens * setup.streams)
-    sequences = SEQUENCES if setup.mode == "batched" else setup.streams
+    tokens, sequences = setup.context_tokens * setup.streams, setup.streams
+    if setup.mode == "batched":
+        sequences = batched_decoder.SEQUENCES
+    elif setup.mode == "joined":
+        tokens = setup.context_tokens + joined_decoder.ROOM_TOKENS
+        sequences = joined_decoder.SEQUENCES
+    cache = cache_bytes(model.metadata, tokens)
     recurrent = recurrent_bytes(model.metadata, sequences)
     check_memory(file.size, cache + recurrent + setup.saved_state_bytes)
 
@@ -131,17 +145,15 @@ def prompt_templates(setup: Setup, model: Model) -> dict[Readout, Template]:
 
 def open_decoder(setup: Setup, model: Model, writer: QuestionWriter) -> Decoder:
     """The decoder of the mode, tested on tokens of the writer's prompts. Raises StartupError as `Context`."""
-    memory = {
-        "streams": setup.streams,
-        "context_tokens": setup.context_tokens,
-        "threads": setup.threads,
-    }
+    memory = {"context_tokens": setup.context_tokens, "threads": setup.threads}
+    sample, reads_head = writer.sample, writer.reads_head
     if writer.reads_whole:
-        sample = writer.sample
-        return WholeDecoder(model, context_tokens=setup.context_tokens, threads=setup.threads, sample=sample)
+        return WholeDecoder(model, sample=sample, **memory)
     if setup.mode == "batched":
-        return BatchedDecoder(model, **memory)
-    return InvariantDecoder(model, sample=writer.sample, reads_head=writer.reads_head, **memory)
+        return BatchedDecoder(model, streams=setup.streams, **memory)
+    if setup.mode == "joined":
+        return JoinedDecoder(model, sample=sample, reads_head=reads_head, **memory)
+    return InvariantDecoder(model, streams=setup.streams, sample=sample, reads_head=reads_head, **memory)
 
 
 def model_info(setup: Setup, file: ModelFile, model: Model, *, invariant: bool) -> ModelInfo:

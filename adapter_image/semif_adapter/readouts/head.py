@@ -16,8 +16,7 @@ from semif_adapter.contract.errors import InvalidRequestError
 from semif_adapter.contract.probabilities import Numbers, softmax
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.wire import MAX_OPTIONS, Layout, Readout
-from semif_adapter.decoding.decoder import Decoder
-from semif_adapter.decoding.steps import Steps
+from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.llama.context import Rows
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.prompt.harmless import Harmless
@@ -166,14 +165,16 @@ class HeadQuestion(WrittenQuestion):
         """The options' names."""
         return tuple(option.id for option in self.question.options)
 
-    def read(self, decoder: Decoder) -> Steps[Reading]:
-        """The scores over the temperature; of several orders the logarithm of the mean probabilities."""
-        decoded = yield from decoder.join(
-            [
-                decoder.decode(prompt.segments, marks=self.head.marks(prompt, self.question))
-                for prompt in self.prompts
-            ]
+    @property
+    def asked(self) -> tuple[AskedPrompt, ...]:
+        """The prompts, and where the head is read."""
+        return tuple(
+            AskedPrompt(prompt.segments, marks=self.head.marks(prompt, self.question))
+            for prompt in self.prompts
         )
+
+    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:  # noqa: ARG002 - none
+        """The scores over the temperature; of several orders the logarithm of the mean probabilities."""
         shares = np.empty((len(self.orders), len(self.question.options)))
         masses: list[float] = []
         for place, (one, order) in enumerate(zip(decoded, self.orders, strict=True)):

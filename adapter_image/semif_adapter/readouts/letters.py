@@ -1,5 +1,6 @@
 """The letters readout: the logits of the labels that stand before the listed options."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,8 +10,7 @@ import numpy.typing as npt
 from semif_adapter.contract.errors import EngineError
 from semif_adapter.contract.probabilities import Numbers, log_sum_exp
 from semif_adapter.contract.wire import Readout
-from semif_adapter.decoding.decoder import Decoder
-from semif_adapter.decoding.steps import Steps
+from semif_adapter.decoding.decoder import DecodedPrompt
 from semif_adapter.llama.model import Tokens
 from semif_adapter.prompt.labels import Label
 from semif_adapter.readouts.written import Reading, WrittenQuestion
@@ -29,9 +29,8 @@ class LettersQuestion(WrittenQuestion):
         """The labels."""
         return tuple(label.text for label in self.labels)
 
-    def read(self, decoder: Decoder) -> Steps[Reading]:
+    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:  # noqa: ARG002 - none
         """The mean of the labels' logits over the orders: also that of the logits over a temperature."""
-        decoded = yield from decoder.join([decoder.decode(prompt.segments) for prompt in self.prompts])
         tokens = np.array([label.token for label in self.labels], np.int32)
         listed = [read_labels(one.rows[-1], tokens) for one in decoded]
         logits = np.mean([np.roll(values, turn) for turn, (values, _) in enumerate(listed)], axis=0)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from semif_adapter.contract.probabilities import Numbers
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, Readout
 from semif_adapter.decoding.continuations import count_decoded
-from semif_adapter.decoding.decoder import Decoder
+from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt, Decoder
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.llama.model import Tokens
 from semif_adapter.prompt.writer import PromptWriter
@@ -37,16 +38,20 @@ class TextQuestion(WrittenQuestion):
         """The options' words."""
         return tuple(option.spoken for option in self.question.options)
 
-    def prepare(self, decoder: Decoder) -> Steps[None]:
-        """Have the prior computed."""
-        yield from self.text.prior(self, decoder)
+    @property
+    def asked(self) -> tuple[AskedPrompt, ...]:
+        """The prompt, and the options' words."""
+        return tuple(AskedPrompt(prompt.segments, self.continuations) for prompt in self.prompts)
 
-    def read(self, decoder: Decoder) -> Steps[Reading]:
+    def prior(self, decoder: Decoder) -> Steps[Numbers]:
+        """What the options' words get with no state at all."""
+        return self.text.prior(self, decoder)
+
+    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:
         """What the state adds to the options' log-probabilities."""
-        prior = yield from self.text.prior(self, decoder)
-        [prompt] = self.prompts
-        decoded = yield from decoder.decode(prompt.segments, self.continuations)
-        return Reading(decoded.values - prior, None, decoded.computed)
+        assert prior is not None
+        [one] = decoded
+        return Reading(one.values - prior, None, one.computed)
 
     def once(self, *, can_cut: bool) -> Once | None:
         """The prior, where it is not known."""
@@ -87,7 +92,7 @@ class TextReadout:
             self._priors.move_to_end(written.key)
             return self._priors[written.key]
         prompt = self.writer.write_without_state(written.question, written.layout)
-        decoded = yield from decoder.decode(prompt.segments, written.continuations)
+        decoded = yield from decoder.decode(AskedPrompt(prompt.segments, written.continuations))
         self._priors[written.key] = decoded.values
         if len(self._priors) > PRIORS_KEPT:
             self._priors.popitem(last=False)

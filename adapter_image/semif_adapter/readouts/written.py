@@ -11,7 +11,7 @@ from semif_adapter.contract.errors import PromptTooLongError
 from semif_adapter.contract.probabilities import Numbers
 from semif_adapter.contract.question import Question
 from semif_adapter.contract.wire import Layout, Readout
-from semif_adapter.decoding.decoder import Decoder
+from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt, Decoder
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.llama.model import Tokens
 from semif_adapter.prompt.writer import Prompt
@@ -57,16 +57,22 @@ class WrittenQuestion(ABC):
     def answers(self) -> tuple[str, ...]:
         """What is scored behind the prompt for each option, for people."""
 
-    @abstractmethod
-    def read(self, decoder: Decoder) -> Steps[Reading]:
-        """Ask it."""
+    @property
+    def asked(self) -> tuple[AskedPrompt, ...]:
+        """The prompts that are to be decoded."""
+        return tuple(AskedPrompt(prompt.segments) for prompt in self.prompts)
 
-    def prepare(self, decoder: Decoder) -> Steps[None]:  # noqa: ARG002 - most need nothing
-        """Compute what must be there before, and would take the question's tokens off their stream."""
+    @abstractmethod
+    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:
+        """The answer, from what the model says behind the prompts of `asked`."""
+
+    def prior(self, decoder: Decoder) -> Steps[Numbers | None]:  # noqa: ARG002 - most need nothing
+        """What the options get whatever the state is, where that is taken off; computed once."""
         yield from ()
+        return None
 
     def once(self, *, can_cut: bool) -> Once | None:  # noqa: ARG002 - as above
-        """What `prepare` would compute now; `can_cut` as `Decoder` says. Safe from any thread."""
+        """What `prior` would compute now; `can_cut` as `Decoder` says. Safe from any thread."""
         return None
 
     def behind(self, *, can_cut: bool) -> int:  # noqa: ARG002 - as above

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from bench.engine.contenders.contender import PreparedCase
-from bench.engine.measuring.names import ENGINE, FULL, LIMIT, RESTORE
+from bench.engine.measuring.names import ENGINE, FULL, JOINED, LIMIT, RESTORE
 from bench.engine.measuring.plan import FULL_PROMPT_TOKENS
 from bench.engine.measuring.workloads import Case
 from semif_adapter.decoding.steps import complete, decode, forward
@@ -173,7 +173,7 @@ class InProcessEngine:
         self.pid = os.getpid()
         self._engine = engine
 
-    def covers(self, _case: Case) -> bool:
+    def covers(self, case: Case) -> bool:  # noqa: ARG002 - no case is left out
         """All."""
         return True
 
@@ -182,3 +182,13 @@ class InProcessEngine:
         for questions in prepared.questions:
             self._engine.score(questions, prepared.case.layout)
         return 1.0
+
+
+class JoinedEngine(InProcessEngine):
+    """The same in joined mode."""
+
+    name = JOINED
+
+    def covers(self, case: Case) -> bool:
+        """Where there are questions to be joined."""
+        return any(len(request) > 1 for request in case.requests)

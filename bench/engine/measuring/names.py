@@ -1,6 +1,7 @@
 """The names of contenders, and what is wanted of them."""
 
 ENGINE = "semif engine"
+JOINED = "semif engine, joined"
 FULL = "full prompt"
 RESTORE = "state restore"
 LIMIT = "the limit"

@@ -70,7 +70,7 @@ def sha256(gguf: Path) -> str:
 
 
 @pytest.mark.parametrize("readout", ["letters", "text"])
-@pytest.mark.parametrize("mode", ["invariant", "batched"])
+@pytest.mark.parametrize("mode", ["invariant", "joined", "batched"])
 def test_the_temperature_divides_the_logits_and_nothing_else_changes(
     gguf: Path, sha256: str, load_engine: Any, tmp_path: Path, readout: Any, mode: str
 ) -> None:

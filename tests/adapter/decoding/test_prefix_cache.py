@@ -13,13 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semif_adapter.contract.errors import AbandonedError, EngineError
-from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Readout, Result
 from semif_adapter.decoding import prefix_cache
-from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import BATCH_TOKENS
+from tests.support.models.interleaved import QUESTIONS, Interleaved, Request, ask, events
 
 CONTEXT = 1280
 SUFFIX = 13
@@ -30,20 +29,9 @@ SPOILED = "~"
 
 Fresh = Callable[..., AbstractContextManager[Engine]]
 Alone = Callable[[Layout, str, int], tuple[float, ...]]
-Request = tuple[Layout, str, tuple[int, ...]]
 
-QUESTIONS = (
-    ("Is the lamp on?", ("yes", "no", "yes and no")),
-    ("Which room is it in? " * 6, ("hall", "kitchen")),
-    ("Who switched it off? " * 25, ("me", "a guest", "the cat", "a")),
-)
 STATES = ("", "on", "The lamp. " * 12, *("x" * (BATCH_TOKENS + more) for more in (-3, -2, -1, 0, 1, 2)))
 KINDS = list(itertools.product(("qwen3", "gemma3", "qwen35"), ("letters", "text")))
-
-
-def ask(state: str, number: int = 0) -> Question:
-    text, options = QUESTIONS[number]
-    return Question(str(number), state, text, tuple(OptionText(o, o, o) for o in options), "decision")
 
 
 def computed(result: Result) -> int:
@@ -135,58 +123,6 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
             [again], _ = engine.score(questions[-1:], layout)
             assert again.option_logits == results[-1].option_logits
             assert computed(again) == last_segment(again, layout, state)
-
-
-class Interleaved:
-    """Requests on one engine, of which each is given its forward passes one by one, in any order.
-
-    They are of few kinds, so that what one left in the cache is soon another's.
-    """
-
-    def __init__(self, engine: Engine, kinds: list[Request]) -> None:
-        self._engine = engine
-        self._kinds = kinds
-        self._asked: dict[Computation, Request] = {}
-        self.ended: list[tuple[Computation, Request]] = []
-
-    def begin(self, place: int) -> None:
-        layout, state, numbers = request = self._kinds[place % len(self._kinds)]
-        questions = [ask(state, number) for number in numbers]
-        computation = self._engine.prepare(questions, layout)
-        self._engine.begin(computation)
-        self._asked[computation] = request
-
-    def step(self, place: int) -> bool:
-        """Give the live one at `place` its next pass; False where it waits for others."""
-        if not self._asked:
-            return False
-        moved = self._engine.scheduler.step([list(self._asked)[place % len(self._asked)]])
-        self.ended += [
-            (computation, self._asked.pop(computation)) for computation in self._engine.scheduler.collect()
-        ]
-        return moved
-
-    def abandon(self, place: int) -> None:
-        if self._asked:
-            computation = list(self._asked)[place % len(self._asked)]
-            self._engine.scheduler.abandon(computation)
-            self.step(place)
-            assert self.ended[-1][0] is computation
-
-    def finish(self) -> None:
-        while self._asked:
-            moved = [self.step(place) for place in range(len(self._asked))]
-            assert any(moved)
-
-
-places = st.integers(0, 7)
-events = st.one_of(
-    st.tuples(st.just(Interleaved.begin), places),
-    st.tuples(st.just(Interleaved.step), places),
-    st.tuples(st.just(Interleaved.step), places),
-    st.tuples(st.just(Interleaved.step), places),
-    st.tuples(st.just(Interleaved.abandon), places),
-)
 
 
 @given(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semif_adapter.decoding.decoder import AskedPrompt
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.steps import complete
 from semif_adapter.decoding.streams import Stream
@@ -46,7 +47,7 @@ def opened(model: Model) -> InvariantDecoder:
 
 
 def ask(decoder: InvariantDecoder, state: Tokens, suffix: Tokens) -> tuple[Rows, int]:
-    answer = complete(decoder.decode((SAMPLE, state, suffix)), decoder.context.run)
+    answer = complete(decoder.decode(AskedPrompt((SAMPLE, state, suffix))), decoder.context.run)
     return answer.rows, answer.computed
 
 

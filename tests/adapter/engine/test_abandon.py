@@ -30,7 +30,7 @@ def test_abandoned_work_stops_and_leaves_nothing_behind(
     )
 
 
-@pytest.mark.parametrize("mode", ["invariant", "batched"])
+@pytest.mark.parametrize("mode", ["invariant", "joined", "batched"])
 @pytest.mark.parametrize("head", ["kev", "laya"])
 def test_abandoned_passes_of_a_decision_head_leave_nothing_behind(
     kev_gguf: Path, laya_gguf: Path, load_engine: Callable[..., Engine], head: str, mode: str
@@ -99,7 +99,7 @@ def test_what_a_request_costs_is_known_before_it_runs(
     )
 
 
-@pytest.mark.parametrize("mode", ["invariant", "batched"])
+@pytest.mark.parametrize("mode", ["invariant", "joined", "batched"])
 @pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
 def test_what_is_cached_is_not_counted_until_a_fault_forgets_it(
     tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine], architecture: str, mode: str
@@ -114,6 +114,7 @@ def test_what_is_cached_is_not_counted_until_a_fault_forgets_it(
     assert computation.cost.expected == cost.expected
     while not spoiled.ended:
         engine.scheduler.step([spoiled])
+        engine.scheduler.collect()
     assert isinstance(spoiled.failure, EngineError)
     assert computation.cost.expected == cost.most
     while not computation.ended:

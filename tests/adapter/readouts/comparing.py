@@ -99,9 +99,8 @@ def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> It
                         replace(prompt, segments=(np.concatenate(prompt.segments),))
                         for prompt in written.prompts
                     ]
-                    reading = complete(
-                        replace(written, prompts=tuple(whole)).read(decoder), decoder.context.run
-                    )
+                    uncut = replace(written, prompts=tuple(whole))
+                    reading = uncut.read(complete(decoder.decode_all(uncut.asked), decoder.context.run), None)
                     names = (option.id for option in written.question.options)
                     told[written.question.id] = dict(zip(names, np.exp(reading.logits).tolist(), strict=True))
                 return told
