@@ -25,7 +25,7 @@ from semif.client.request import (
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, Returned, checked_timeout, until_answered
 from semif.client.sending.call_ids import checked_inference_id
-from semif.client.transport import CONNECTIONS, open_transport
+from semif.client.transports.open_transport import CONNECTIONS, open_transport
 from semif.client.values.states import State
 
 if TYPE_CHECKING:
