@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from semif.client.bulk.each import Bulk, EachAnswer, each_async
+from semif.client.bulk.each import Bulk, EachAnswer, Item, each_async
 from semif.client.call import Call
 from semif.client.errors import DecisionError
 from semif.client.questions import (
@@ -161,7 +161,7 @@ class AsyncDecisionClient:
 
     def decide_each(
         self,
-        items: Iterable[tuple[State, Question[Choice_co]]],
+        items: "Iterable[Item[Choice_co]]",
         *,
         concurrency: int | None = None,
         order_debiasing: OrderDebiasing = "none",
