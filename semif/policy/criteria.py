@@ -3,16 +3,16 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, model_validator
 
 from semif.policy.bars import Bar, Probability, Thresholds
 from semif.policy.conditions import Condition
 from semif.policy.cross_checks import problems_together
 from semif.policy.made_for import MadeFor
 from semif.policy.rules import MAX_ENDPOINTS, MAX_RULES, Fallback, Rule, ShortName, Veto
+from semif.project.all_problems import with_all_problems
 from semif_adapter.contract.wire import Identifier, WireModel
 
 
@@ -36,7 +36,7 @@ class Criteria(WireModel):
     vetoes: Annotated[tuple[Veto, ...], Field(strict=False, max_length=MAX_RULES)] = ()
     """After it, on every option that would be the outcome; the first that holds decides."""
     fallback: Fallback = Fallback()
-    endpoints: Annotated[dict[Identifier, Bar], Field(default_factory=dict, max_length=MAX_ENDPOINTS)]
+    endpoints: Annotated[dict[Identifier, Bar], Field(max_length=MAX_ENDPOINTS)] = Field(default_factory=dict)
     """Endpoints of the fallback whose answers have to reach something else than the first one's."""
     made_for: MadeFor | None = None
     """What the thresholds were found on. An answer that is something else goes to the fallback, a question
@@ -48,19 +48,8 @@ class Criteria(WireModel):
         """Check the parts together as well, even where one alone is wrong already."""
         if isinstance(content, cls):
             return content
-        problems: list[InitErrorDetails] = []
-        try:
-            policy = handler(content)
-        except ValidationError as error:
-            problems += [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
-        if isinstance(content, Mapping):
-            problems += [
-                {"type": "value_error", "loc": place, "input": None, "ctx": {"error": ValueError(problem)}}
-                for place, problem in problems_together(content)
-            ]
-        if problems:
-            raise ValidationError.from_exception_data(cls.__name__, problems)
-        return policy
+        across = problems_together(content) if isinstance(content, Mapping) else ()
+        return with_all_problems(cls, content, handler, across)
 
     def bar(self, endpoint: str | None) -> Bar:
         """What an answer of `endpoint` must reach; None for the one asked first."""

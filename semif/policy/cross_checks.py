@@ -10,9 +10,9 @@ from semif.errors import shown
 from semif.policy.bars import Bar
 from semif.policy.reach import contradiction, covers
 from semif.policy.rules import PERSON, Fallback, Rule, Veto, When, condition_text
+from semif.project.all_problems import KeyPath
 
-_KeyPath = tuple[str | int, ...]
-_Problems = Iterator[tuple[_KeyPath, str]]
+_Problems = Iterator[tuple[KeyPath, str]]
 _Part = TypeVar("_Part", Rule, Veto, Fallback, Bar)
 
 
@@ -82,7 +82,7 @@ def _option_problems(parts: _ValidParts) -> _Problems:
             yield place, f"{shown(option)} is no option with a threshold, known are {', '.join(known)}"
 
 
-def _options_named(parts: _ValidParts) -> Iterator[tuple[_KeyPath, str] | tuple[_KeyPath, str, str]]:
+def _options_named(parts: _ValidParts) -> Iterator[tuple[KeyPath, str] | tuple[KeyPath, str, str]]:
     for position, rule in parts.rules.items():
         yield ("rules", position, "then"), rule.then, PERSON
     for position, veto in parts.vetoes.items():
@@ -94,7 +94,7 @@ def _options_named(parts: _ValidParts) -> Iterator[tuple[_KeyPath, str] | tuple[
 
 def _bar_problems(parts: _ValidParts, *, made_for: bool) -> _Problems:
     for name, bar in parts.bars.items():
-        place: _KeyPath = ("endpoints", name)
+        place: KeyPath = ("endpoints", name)
         if parts.fallback is not None and name not in parts.fallback.endpoints:
             asked = ", ".join(parts.fallback.endpoints) or "none"
             yield place, f"the fallback asks no such endpoint, it asks {asked}; add it there"
@@ -140,7 +140,7 @@ def _veto_problems(parts: _ValidParts) -> _Problems:
         yield from _always_vetoed(parts, ("fallback", "then"), parts.fallback.then, ())
 
 
-def _always_vetoed(parts: _ValidParts, place: _KeyPath, option: str, when: Sequence[When]) -> _Problems:
+def _always_vetoed(parts: _ValidParts, place: KeyPath, option: str, when: Sequence[When]) -> _Problems:
     for veto in parts.vetoes.values():
         if veto.option == option and covers(veto.when, when):
             yield place, f"{option!r} can never be the outcome here: the veto {veto.name!r} forbids it"

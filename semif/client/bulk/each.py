@@ -35,8 +35,8 @@ class EachAnswer(Generic[Choice_co]):
     @property
     def inference_id(self) -> str | None:
         """Of its call; None where nothing was sent."""
-        told = self.result or self.error
-        return told and told.inference_id
+        told = self.error if self.result is None else self.result
+        return None if told is None else told.inference_id
 
 
 @dataclass
