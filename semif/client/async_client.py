@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from semif.client.bulk.each import Bulk, EachAnswer, each_async
+from semif.client.bulk.each import Bulk, EachAnswer, Item, each_async
 from semif.client.call import Call
 from semif.client.errors import DecisionError
 from semif.client.questions import (
@@ -26,7 +26,7 @@ from semif.client.request import (
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import SYSTEM_CLOCK, Attempt, Attempts, Clock, Retry, Returned, checked_timeout
 from semif.client.sending.call_ids import checked_inference_id
-from semif.client.transport import CONNECTIONS, open_transport
+from semif.client.transports.open_transport import CONNECTIONS, open_transport
 from semif.client.values.states import State
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class AsyncDecisionClient:
 
     def decide_each(
         self,
-        items: Iterable[tuple[State, Question[Choice_co]]],
+        items: "Iterable[Item[Choice_co]]",
         *,
         concurrency: int | None = None,
         order_debiasing: OrderDebiasing = "none",

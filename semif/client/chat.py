@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from semif.aws.clients import Aws
-from semif.client.endpoint_transport import EndpointTransport
+from semif.client.transports.endpoint_transport import EndpointTransport
 from semif.errors import SemifError
 from semif.sagemaker.log_groups import log_group
 from semif_adapter.contract.wire import MAX_BODY_BYTES

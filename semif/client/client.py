@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
-from semif.client.bulk.each import Bulk, EachAnswer, each
+from semif.client.bulk.each import Bulk, EachAnswer, Item, each
 from semif.client.call import Call
 from semif.client.questions import (
     Choice,
@@ -25,7 +25,7 @@ from semif.client.request import (
 from semif.client.results import Choice_co, DecisionResult
 from semif.client.retry import SYSTEM_CLOCK, Attempt, Clock, Retry, Returned, checked_timeout, until_answered
 from semif.client.sending.call_ids import checked_inference_id
-from semif.client.transport import CONNECTIONS, open_transport
+from semif.client.transports.open_transport import CONNECTIONS, open_transport
 from semif.client.values.states import State
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class DecisionClient:
 
     def decide_each(
         self,
-        items: Iterable[tuple[State, Question[Choice_co]]],
+        items: "Iterable[Item[Choice_co]]",
         *,
         concurrency: int | None = None,
         order_debiasing: OrderDebiasing = "none",
@@ -184,12 +184,14 @@ class DecisionClient:
     ) -> Iterator[EachAnswer[Choice_co]]:
         """Ask about many states: each item is a state and its question. Answers and failures as they come.
 
+        A third of an item is the inference id of its call; each has one of its own, which its result or its
+        error tells, random where none is given.
+
         `concurrency` requests are out at once, at most and by default `connections`. Where the server has no
         room, all of them hold back together, and what was refused is sent again, as long as the server
         answers anything within `retry.total_seconds`. `items` are read as there is room, and may be without
         an end; who stops reading cuts off what is out. `timeout` is for each sending. A question without an
-        id gets its place: `decision-1`; each has an inference id of its own, which its result or its error
-        tells. Raises SemifError for a concurrency that is none, ClosedClientError
+        id gets its place: `decision-1`. Raises SemifError for a concurrency that is none, ClosedClientError
         where the client is closed.
         """
         self._transport.check_open()

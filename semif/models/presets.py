@@ -1,17 +1,18 @@
 """Model presets: the TOML files in `models/`, one model each, pinned."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from semif.errors import SemifError, shown
+from semif.errors import ProblemsError, SemifError, shown
 from semif.models.model_pin import ModelPin
 from semif.models.pinned_file import FilesManifest
 from semif.project.root import presets_root
-from semif.project.toml_file import read_toml
+from semif.project.toml_file import parse_toml, read_toml
 from semif_adapter.archive.calibration import load_calibration
 from semif_adapter.archive.manifest import Member, ModelManifest, PromptSpec
 from semif_adapter.archive.prompt_version import prompt_version
@@ -147,6 +148,23 @@ def load_preset(name: str) -> Preset:
     known = preset_names()
     if name not in known:
         raise SemifError(f"there is no preset {shown(name)}, known are {', '.join(known)}")
-    preset = read_toml(presets_root() / "models" / f"{name}.toml", Preset, {"name": name})
+    path = presets_root() / "models" / f"{name}.toml"
+    try:
+        preset = read_toml(path, Preset, {"name": name})
+    except ProblemsError as error:
+        raise ProblemsError(path, [*error.problems, *_calibration_problems(path, name)]) from None
     preset.manifest()  # a calibration that does not fit is told now, and not behind a download
     return preset
+
+
+def _calibration_problems(path: Path, name: str) -> Iterator[str]:
+    """What is wrong with the calibration of a preset in which other keys are wrong."""
+    content = parse_toml(path)
+    others = {"name": name, "description": "-", "license": "-", "quantization": "none"}
+    read = {key: content[key] for key in ("model", "prompt", "calibration") if key in content}
+    try:
+        Preset.model_validate(others | read).manifest()
+    except ValidationError:  # told already
+        return
+    except SemifError as error:
+        yield str(error)

@@ -1,5 +1,6 @@
 """Policies: when an answer is good enough to act on, and what is done otherwise. See docs/policy.md."""
 
+from semif.policy.bars import Bar
 from semif.policy.conditions import Condition
 from semif.policy.made_for import Answerer, MadeFor, Mismatch
 from semif.policy.outcome import EndpointAnswer, NoAnswer, Outcome, Shortfall
@@ -10,6 +11,7 @@ from semif.policy.rules import PERSON, Fallback, Rule, Veto
 __all__ = [
     "PERSON",
     "Answerer",
+    "Bar",
     "Condition",
     "EndpointAnswer",
     "Fallback",

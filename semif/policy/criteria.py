@@ -3,18 +3,17 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, model_validator
 
+from semif.policy.bars import Bar, Probability, Thresholds
 from semif.policy.conditions import Condition
 from semif.policy.cross_checks import problems_together
 from semif.policy.made_for import MadeFor
-from semif.policy.rules import MAX_RULES, Fallback, Rule, ShortName, Veto
-from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, WireModel
-
-Probability = Annotated[float, Field(ge=0, le=1)]
+from semif.policy.rules import MAX_ENDPOINTS, MAX_RULES, Fallback, Rule, ShortName, Veto
+from semif.project.all_problems import with_all_problems
+from semif_adapter.contract.wire import Identifier, WireModel
 
 
 class Criteria(WireModel):
@@ -24,7 +23,7 @@ class Criteria(WireModel):
     """Every outcome names it."""
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     """For people: where the thresholds come from, say."""
-    thresholds: Annotated[dict[Identifier, Probability], Field(min_length=2, max_length=MAX_OPTIONS)]
+    thresholds: Thresholds
     """The options that the policy knows, and the probability from which each is accepted; 0: any."""
     min_margin: Probability = 0.0
     """How far the choice must be ahead of the next option, as a difference of probabilities. A tie never
@@ -37,6 +36,8 @@ class Criteria(WireModel):
     vetoes: Annotated[tuple[Veto, ...], Field(strict=False, max_length=MAX_RULES)] = ()
     """After it, on every option that would be the outcome; the first that holds decides."""
     fallback: Fallback = Fallback()
+    endpoints: Annotated[dict[Identifier, Bar], Field(max_length=MAX_ENDPOINTS)] = Field(default_factory=dict)
+    """Endpoints of the fallback whose answers have to reach something else than the first one's."""
     made_for: MadeFor | None = None
     """What the thresholds were found on. An answer that is something else goes to the fallback, a question
     with other words is refused. Without it nothing is compared."""
@@ -47,19 +48,19 @@ class Criteria(WireModel):
         """Check the parts together as well, even where one alone is wrong already."""
         if isinstance(content, cls):
             return content
-        problems: list[InitErrorDetails] = []
-        try:
-            policy = handler(content)
-        except ValidationError as error:
-            problems += [cast(InitErrorDetails, details) for details in error.errors(include_url=False)]
-        if isinstance(content, Mapping):
-            problems += [
-                {"type": "value_error", "loc": place, "input": None, "ctx": {"error": ValueError(problem)}}
-                for place, problem in problems_together(content)
-            ]
-        if problems:
-            raise ValidationError.from_exception_data(cls.__name__, problems)
-        return policy
+        across = problems_together(content) if isinstance(content, Mapping) else ()
+        return with_all_problems(cls, content, handler, across)
+
+    def bar(self, endpoint: str | None) -> Bar:
+        """What an answer of `endpoint` must reach; None for the one asked first."""
+        if endpoint is not None and endpoint in self.endpoints:
+            return self.endpoints[endpoint]
+        return Bar(
+            thresholds=self.thresholds,
+            min_margin=self.min_margin,
+            min_allowed_token_mass=self.min_allowed_token_mass,
+            answerers=self.made_for.answerers if self.made_for else (),
+        )
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ class Criteria(WireModel):
         if self.functions:
             return None
         # Without the key where it says nothing: older audit lines name the policy by the hash of the rest.
-        unsaid = {"made_for"} if self.made_for is None else set()
+        unsaid = {key for key in ("made_for", "endpoints") if not getattr(self, key)}
         content = self.model_dump(mode="json", exclude=unsaid)
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()

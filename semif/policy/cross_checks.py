@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from semif.errors import shown
+from semif.policy.bars import Bar
 from semif.policy.reach import contradiction, covers
 from semif.policy.rules import PERSON, Fallback, Rule, Veto, When, condition_text
+from semif.project.all_problems import KeyPath
 
-_KeyPath = tuple[str | int, ...]
-_Problems = Iterator[tuple[_KeyPath, str]]
-_Part = TypeVar("_Part", Rule, Veto, Fallback)
+_Problems = Iterator[tuple[KeyPath, str]]
+_Part = TypeVar("_Part", Rule, Veto, Fallback, Bar)
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class _ValidParts:
     rules: dict[int, Rule]
     vetoes: dict[int, Veto]
     fallback: Fallback | None
+    bars: dict[str, Bar]
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "_ValidParts":
@@ -33,6 +35,7 @@ class _ValidParts:
             rules=_valid(Rule, content.get("rules", ())),
             vetoes=_valid(Veto, content.get("vetoes", ())),
             fallback=_valid(Fallback, [content.get("fallback", Fallback())]).get(0),
+            bars=_valid_bars(content.get("endpoints", {})),
         )
 
 
@@ -56,6 +59,7 @@ def problems_together(content: Mapping[str, Any]) -> _Problems:
                 )
     yield from _order_problems(parts)
     yield from _veto_problems(parts)
+    yield from _bar_problems(parts, made_for=content.get("made_for") is not None)
 
 
 def _name_problems(parts: _ValidParts) -> _Problems:
@@ -78,7 +82,7 @@ def _option_problems(parts: _ValidParts) -> _Problems:
             yield place, f"{shown(option)} is no option with a threshold, known are {', '.join(known)}"
 
 
-def _options_named(parts: _ValidParts) -> Iterator[tuple[_KeyPath, str] | tuple[_KeyPath, str, str]]:
+def _options_named(parts: _ValidParts) -> Iterator[tuple[KeyPath, str] | tuple[KeyPath, str, str]]:
     for position, rule in parts.rules.items():
         yield ("rules", position, "then"), rule.then, PERSON
     for position, veto in parts.vetoes.items():
@@ -86,6 +90,21 @@ def _options_named(parts: _ValidParts) -> Iterator[tuple[_KeyPath, str] | tuple[
         yield ("vetoes", position, "then"), veto.then, PERSON
     if parts.fallback is not None:
         yield ("fallback", "then"), parts.fallback.then, PERSON
+
+
+def _bar_problems(parts: _ValidParts, *, made_for: bool) -> _Problems:
+    for name, bar in parts.bars.items():
+        place: KeyPath = ("endpoints", name)
+        if parts.fallback is not None and name not in parts.fallback.endpoints:
+            asked = ", ".join(parts.fallback.endpoints) or "none"
+            yield place, f"the fallback asks no such endpoint, it asks {asked}; add it there"
+        if parts.options and set(bar.thresholds) != set(parts.options):
+            known, got = ", ".join(parts.options), ", ".join(map(shown, bar.thresholds))
+            yield (*place, "thresholds"), f"must be for the policy's options, {known}; got {got}"
+        if made_for and not bar.answerers:
+            yield (*place, "answerers"), "is missing: [made_for] says whose answers thresholds are for"
+        if bar.answerers and not made_for:
+            yield (*place, "answerers"), "goes with [made_for], which says what was asked; add it"
 
 
 def _order_problems(parts: _ValidParts) -> _Problems:
@@ -121,11 +140,19 @@ def _veto_problems(parts: _ValidParts) -> _Problems:
         yield from _always_vetoed(parts, ("fallback", "then"), parts.fallback.then, ())
 
 
-def _always_vetoed(parts: _ValidParts, place: _KeyPath, option: str, when: Sequence[When]) -> _Problems:
+def _always_vetoed(parts: _ValidParts, place: KeyPath, option: str, when: Sequence[When]) -> _Problems:
     for veto in parts.vetoes.values():
         if veto.option == option and covers(veto.when, when):
             yield place, f"{option!r} can never be the outcome here: the veto {veto.name!r} forbids it"
             return
+
+
+def _valid_bars(entries: object) -> dict[str, Bar]:
+    """The endpoints' bars that are right, by name."""
+    if not isinstance(entries, Mapping):
+        return {}
+    right = {name: _valid(Bar, [entry]).get(0) for name, entry in entries.items()}
+    return {name: bar for name, bar in right.items() if bar is not None}
 
 
 def _valid(model: type[_Part], entries: object) -> dict[int, _Part]:

@@ -12,6 +12,7 @@ from semif.client.errors import AnswerTimeoutError, ContainerFaultError, Decisio
 from semif.client.questions import Question
 from semif.client.results import DecisionResult
 from semif.errors import SemifError, shown
+from semif.policy.bars import Bar
 from semif.policy.conditions import Unjudged
 from semif.policy.criteria import Criteria
 from semif.policy.made_for import Mismatch, answer_mismatches, check_wording, wording_mismatches
@@ -63,11 +64,14 @@ def deliberate(case: Case) -> Deliberation:
         if isinstance(reply, DecisionError):
             answers.append(no_answer_of(endpoint, reply))
         elif reply is not None:
+            check_options(policy, reply.probabilities)
+            bar = policy.bar(endpoint)
             answer = answer_of(
                 endpoint,
                 reply,
-                tuple(_shortfalls(policy, reply)),
-                answer_mismatches(policy.made_for, reply),
+                threshold=bar.thresholds[reply.choice_id],
+                shortfalls=tuple(_shortfalls(bar, reply)),
+                mismatches=answer_mismatches(bar.answerers, reply),
             )
             answers.append(answer)
             if not answer.shortfalls and (case.accept_mismatch or not answer.mismatches):
@@ -172,17 +176,16 @@ def check_options(policy: Criteria, options: Iterable[str]) -> None:
         )
 
 
-def _shortfalls(policy: Criteria, result: DecisionResult[Any]) -> Iterator[Shortfall]:
+def _shortfalls(bar: Bar, result: DecisionResult[Any]) -> Iterator[Shortfall]:
     """The checks that the answer does not pass. A tie never does: which option came first must not matter."""
-    check_options(policy, result.probabilities)
-    wanted = policy.thresholds[result.choice_id]
+    wanted = bar.thresholds[result.choice_id]
     if not result.probability >= wanted:
         yield Shortfall(check="threshold", wanted=wanted, got=result.probability)
     if not result.margin > 0:
         yield Shortfall(check="tie", wanted=0.0, got=result.margin)
-    elif not result.margin >= policy.min_margin:
-        yield Shortfall(check="margin", wanted=policy.min_margin, got=result.margin)
-    least, mass = policy.min_allowed_token_mass, result.allowed_token_mass
+    elif not result.margin >= bar.min_margin:
+        yield Shortfall(check="margin", wanted=bar.min_margin, got=result.margin)
+    least, mass = bar.min_allowed_token_mass, result.allowed_token_mass
     if least is not None and (mass is None or not mass >= least):
         yield Shortfall(check="allowed_token_mass", wanted=least, got=mass)
 

@@ -4,7 +4,7 @@ A probability is worth what it was worth to one model, with one calibration, pro
 of these the same number means something else, and nothing in it shows that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -24,9 +24,11 @@ class Answerer(WireModel):
     """Who gave the answers that thresholds were found on; every reply tells the same of itself."""
 
     model_sha256: Sha256
+    """Of the model's file."""
     calibration_sha256: Sha256 | None = None
     """Of the calibration file; left out where probabilities were not calibrated."""
     prompt_version: str
+    """As replies tell it."""
 
 
 class MadeFor(WireModel):
@@ -37,7 +39,8 @@ class MadeFor(WireModel):
     options_sha256: Sha256
     """Of ids and descriptions, whatever their order."""
     answerers: Annotated[tuple[Answerer, ...], Field(strict=False, min_length=1, max_length=MAX_ANSWERERS)]
-    """Whose answers the thresholds are for: one for each endpoint that differs, the fallback's included."""
+    """Whose answers the thresholds at the top are for: one for each endpoint that differs and has no
+    thresholds of its own."""
 
 
 class Mismatch(WireModel):
@@ -78,11 +81,10 @@ def check_wording(policy: str, mismatches: tuple[Mismatch, ...]) -> None:
         )
 
 
-def answer_mismatches(made_for: MadeFor | None, result: DecisionResult[object]) -> tuple[Mismatch, ...]:
-    """In what the answer differs from that answerer of the policy that it is nearest to."""
-    if made_for is None:
-        return ()
-    return min((tuple(_differences(answerer, result)) for answerer in made_for.answerers), key=len)
+def answer_mismatches(answerers: Sequence[Answerer], result: DecisionResult[object]) -> tuple[Mismatch, ...]:
+    """In what the answer differs from that of the answerers that it is nearest to; with none, in nothing."""
+    differences = (tuple(_differences(answerer, result)) for answerer in answerers)
+    return min(differences, key=len, default=())
 
 
 def _differences(answerer: Answerer, result: DecisionResult[object]) -> Iterator[Mismatch]:

@@ -39,6 +39,8 @@ class EndpointAnswer(WireModel):
     choice: str
     """The id of the most probable option, the first of them where several are."""
     probabilities: dict[str, float]
+    threshold: float | None = None
+    """The probability from which this endpoint's choice is accepted; None in lines of earlier versions."""
     margin: float
     allowed_token_mass: float | None
     model: str
@@ -47,6 +49,8 @@ class EndpointAnswer(WireModel):
     """Of the calibration behind the probabilities; None where there is none."""
     prompt_sha256: str
     """Tells whoever has the request whether it was this one."""
+    inference_id: str | None = None
+    """Of the call, as data capture and the adapter's log have it."""
     shortfalls: tuple[Shortfall, ...]
     """Empty where the answer passed."""
     mismatches: tuple[Mismatch, ...] = ()
@@ -56,7 +60,8 @@ class EndpointAnswer(WireModel):
     def __str__(self) -> str:
         """For people: what was chosen, and what it lacks."""
         lacks = "; ".join(map(str, (*self.shortfalls, *self.mismatches)))
-        return f"{self.endpoint or 'the model'} chose {self.choice}, {lacks or 'which passes'}"
+        passes = "which passes" + ("" if self.threshold is None else f" from {self.threshold:g} on")
+        return f"{self.endpoint or 'the model'} chose {self.choice}, {lacks or passes}"
 
 
 class NoAnswer(WireModel):
@@ -69,6 +74,8 @@ class NoAnswer(WireModel):
     code: str | None
     status: int | None
     attempts: int
+    inference_id: str | None = None
+    """Of the call, as the adapter's log has it."""
 
     def __str__(self) -> str:
         """For people."""
@@ -111,6 +118,8 @@ class Outcome(WireModel):
 def answer_of(
     endpoint: str | None,
     result: DecisionResult[object],
+    *,
+    threshold: float,
     shortfalls: tuple[Shortfall, ...],
     mismatches: tuple[Mismatch, ...],
 ) -> EndpointAnswer:
@@ -119,12 +128,14 @@ def answer_of(
         endpoint=endpoint,
         choice=result.choice_id,
         probabilities=dict(result.probabilities),
+        threshold=threshold,
         margin=result.margin,
         allowed_token_mass=result.allowed_token_mass,
         model=result.model.name,
         model_sha256=result.model.sha256,
         calibration_sha256=result.raw.calibration.sha256 if result.raw.calibration else None,
         prompt_sha256=result.raw.prompt_sha256,
+        inference_id=result.inference_id,
         shortfalls=shortfalls,
         mismatches=mismatches,
     )
@@ -138,4 +149,5 @@ def no_answer_of(endpoint: str | None, error: DecisionError) -> NoAnswer:
         code=error.code,
         status=error.status,
         attempts=error.attempts,
+        inference_id=error.inference_id,
     )

@@ -64,6 +64,7 @@ class Policy(Criteria):
         id: str | None = None,  # noqa: A002 - the wire's
         order_debiasing: "OrderDebiasing" = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
         endpoints: "Mapping[str, DecisionClient]" = NOBODY,
         accept_mismatch: bool = False,
     ) -> Outcome:
@@ -71,10 +72,13 @@ class Policy(Criteria):
 
         `endpoints` are the further ones that the fallback names. One that is overloaded, out of reach, too
         slow or faulty, after the client's own attempts, has given no answer. `timeout` is for all of them
-        together, in seconds; without it each client has its own. Raises DecisionError for what is wrong with
-        the request or the credentials, SemifError where options or endpoints are not the policy's, or the
-        question's words are not those it was made for. `accept_mismatch` takes other words, and answers of
-        another model, calibration or prompt: the outcome says so.
+        together, in seconds; without it each client has its own. `inference_id` goes to each endpoint that is
+        asked, and each answer of the outcome has it; a random one for each where none is given.
+
+        Raises DecisionError for what is wrong with the request or the credentials, SemifError where options
+        or endpoints are not the policy's, or the question's words are not those it was made for.
+        `accept_mismatch` takes other words, and answers of another model, calibration or prompt: the outcome
+        says so.
         """
         case = case_to_ask(
             self,
@@ -97,6 +101,7 @@ class Policy(Criteria):
                     id=id,
                     order_debiasing=order_debiasing,
                     timeout=time_left.seconds(),
+                    inference_id=inference_id,
                 )
             except DecisionError as error:
                 return unanswered(error)
@@ -113,6 +118,7 @@ class Policy(Criteria):
         id: str | None = None,  # noqa: A002 - the wire's
         order_debiasing: "OrderDebiasing" = "none",
         timeout: float | None = None,
+        inference_id: str | None = None,
         endpoints: "Mapping[str, AsyncDecisionClient]" = NOBODY,
         accept_mismatch: bool = False,
     ) -> Outcome:
@@ -138,6 +144,7 @@ class Policy(Criteria):
                     id=id,
                     order_debiasing=order_debiasing,
                     timeout=time_left.seconds(),
+                    inference_id=inference_id,
                 )
             except DecisionError as error:
                 return unanswered(error)

@@ -15,6 +15,8 @@ PERSON = "person"
 MAX_NAME = 100
 MAX_RULES = 100
 MAX_CONDITIONS = 20
+MAX_ENDPOINTS = 10
+"""Of a fallback."""
 
 StateTest = Callable[[Any], bool]
 """Takes the state, returns whether it holds. It must return True or False: a forgotten return is an error."""
@@ -72,7 +74,7 @@ class Veto(WireModel):
 class Fallback(WireModel):
     """What is done without an answer that passes."""
 
-    endpoints: Annotated[tuple[Identifier, ...], Field(strict=False, max_length=10)] = ()
+    endpoints: Annotated[tuple[Identifier, ...], Field(strict=False, max_length=MAX_ENDPOINTS)] = ()
     """Names of other endpoints, asked in this order until one's answer passes."""
     then: Identifier = PERSON
     """What is done when none did: an option, or `person`."""

@@ -25,17 +25,20 @@ def read_toml(path: Path, model: type[FileModel], fixed: Mapping[str, object] | 
 
     Raises ProblemsError, which names every problem of the file, or SemifError where it cannot be read.
     """
-    content = _parse(path)
+    content = parse_toml(path)
     taken = sorted(set(content) & set(fixed or {}))
-    if taken:
-        raise SemifError(f"{path}: {', '.join(taken)} must not be set in the file; remove it")
+    problems = [f"{', '.join(taken)} must not be set in the file; remove it"] if taken else []
     try:
-        return model.model_validate({**content, **(fixed or {})})
+        read = model.model_validate({**content, **(fixed or {})})
     except ValidationError as error:
-        raise ProblemsError(path, problems_of(error)) from None
+        problems += problems_of(error)
+    if problems:
+        raise ProblemsError(path, problems)
+    return read
 
 
-def _parse(path: Path) -> dict[str, Any]:
+def parse_toml(path: Path) -> dict[str, Any]:
+    """The tables of `path` as they are. Raises SemifError where it cannot be read, or is no TOML."""
     text = read_whole(path, MAX_FILE_BYTES)
     if _DEEP_KEY.search(text):  # tomllib takes seconds for thousands of parts
         raise SemifError(f"{path} has a key of more than {_MOST_PARTS} parts, which no such file needs")

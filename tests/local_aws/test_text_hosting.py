@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 
 from semif.aws.clients import Aws
 from semif.client.chat import chat_request, complete, stream
-from semif.client.endpoint_transport import EndpointTransport
 from semif.client.errors import DecisionError
+from semif.client.transports.endpoint_transport import EndpointTransport
 from semif.models.packaging.build import build_model
 from semif.models.presets import load_preset
 from tests.support.servers.local_aws import LocalAws

@@ -214,10 +214,15 @@ def _open(path: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
-        raise StartupError(
-            f"{path} cannot be opened: {_one_line(error)}; SEMIF_LIBRARY_DIR must hold a build of llama.cpp "
-            "for this machine's processor and C library"
-        ) from None
+        said = _one_line(error)
+        # The C library says so of one for another processor, too, and names that.
+        is_other_missing = "cannot open shared object file" in said and not said.startswith(str(path))
+        advice = (
+            "install the library that is missing (libgomp: Debian's package libgomp1)"
+            if is_other_missing
+            else "SEMIF_LIBRARY_DIR must hold a build of llama.cpp for this machine's processor and C library"
+        )
+        raise StartupError(f"{path} cannot be opened: {said}; {advice}") from None
 
 
 def _one_line(error: OSError) -> str:

@@ -9,9 +9,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from semif.aws.aws_time import AwsTime
 from semif.aws.clients import Aws, aws_errors
 from semif.aws.s3 import S3Uri
-from semif.client.endpoint_transport import endpoint_error
 from semif.client.errors import AnswerTimeoutError, ThrottledError, UnavailableError, UnreachableError
 from semif.client.sending.transport import MEDIA_TYPE
+from semif.client.transports.endpoint_transport import endpoint_error
 from semif.errors import SemifError
 from semif.sagemaker.bucket_folders import FAILURES, REQUESTS
 from semif.target.endpoint_state import describe_endpoint

@@ -28,8 +28,8 @@ class Item:
     sha256: str
     address: str
     written: datetime
-    bytes: int | None
-    """None for an image: its layers may be other images' too."""
+    bytes: int
+    """In all versions; of an image its layers, of which some may be other images' too."""
     kept_by: str | None
     """Who names it, or that it is one of the newest; None: it can go."""
 
@@ -55,6 +55,11 @@ class Pruning:
     def going(self) -> tuple[Item, ...]:
         """What would go."""
         return tuple(item for item in self.items if item.kept_by is None)
+
+    @property
+    def freed_bytes(self) -> int:
+        """In all."""
+        return self.s3_bytes + self.ecr_bytes
 
     @property
     def usd_per_month(self) -> float:
@@ -120,7 +125,7 @@ def _image_items(images: Iterable[StoredImage], uri: str | None, named: Named) -
         sha256 = image.digest.removeprefix("sha256:")
         address = f"{uri}@{image.digest}"
         who = named.by(sha256, address, *(f"{uri}:{tag}" for tag in image.tags))
-        yield Item("image", sha256, address, image.pushed, None, who)
+        yield Item("image", sha256, address, image.pushed, image.bytes, who)
 
 
 def _object_items(objects: Iterable[StoredObjects], kind: Kind, named: Named) -> Iterator[Item]:

@@ -2,16 +2,18 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
+from semif.cli.calibrate.options import tell_made_for_nothing
 from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
 
 if TYPE_CHECKING:
     from semif.calibration.cascade import Cascade, CascadePoint
+    from semif.calibration.thresholds import OperatingPoint
 
 run_file = click.Path(path_type=Path)
 _NOTE = (
@@ -38,6 +40,27 @@ _SHARE = click.FloatRange(0, 1)
     metavar="SMALL LARGE",
     help="What a decision of each costs, in any unit: tells the cost, too.",
 )
+@click.option("--family", metavar="NAME", help="Take the tasks of this family alone.")
+@click.option(
+    "--large-precision",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Take the large model's answers as long as at least this share is right, surely; the policy hands "
+    "the others to a person.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=run_file,
+    metavar="POLICY",
+    help="Write a policy (TOML) with thresholds for both; needs tasks of one question.",
+)
+@click.option(
+    "--endpoint",
+    metavar="NAME",
+    default="large",
+    show_default=True,
+    help="What the policy calls the large model: an environment, or what semif decide --endpoint names.",
+)
 @click.option("--plot", type=run_file, metavar="FILE", help="Draw the curve into this file: .png or .svg.")
 @json_option
 def cascade(
@@ -47,6 +70,10 @@ def cascade(
     lose: float | None,
     escalate: float | None,
     prices: tuple[float, float] | None,
+    family: str | None,
+    large_precision: float | None,
+    output: Path | None,
+    endpoint: str,
     plot: Path | None,
     as_json: bool,
 ) -> None:
@@ -54,7 +81,8 @@ def cascade(
 
     SMALL and LARGE are runs of the same tasks. Answers of the small model below a threshold are escalated to
     the large one: told is what is right, what is escalated, how long a decision takes and what it costs,
-    along the whole curve. Give one of --lose and --escalate.
+    along the whole curve. Give one of --lose and --escalate. With -o a policy does it: the small model is
+    asked first, the large one in its fallback, each with thresholds of its own.
 
     --lose counts as reached where the lower end of the 95 % interval of the difference from the large model
     alone is there. Where no threshold reaches what is wanted the command says so and exits with 1. At
@@ -64,17 +92,24 @@ def cascade(
     Examples:
       semif calibrate cascade small.jsonl large.jsonl --lose 0.02
       semif calibrate cascade small.jsonl large.jsonl --escalate 0.3 --prices 1 6 --plot cascade.png
+      semif calibrate cascade small.jsonl large.jsonl --lose 0.02 --family bank -o bank.policy.toml
     """
     if (lose is None) == (escalate is None):
         raise click.UsageError("give exactly one of --lose and --escalate")
     need_evaluate_extra()
     from semif.calibration import cascade as curve  # noqa: PLC0415 - SciPy takes its time to load
+    from semif.calibration import cascade_policy as policies  # noqa: PLC0415 - as above
 
-    found = curve.read_cascade(small, large, prices)
+    found = curve.read_cascade(small, large, prices, family=family)
     if lose is not None:
         point = curve.losing_at_most(found, lose)
     else:
         point = curve.escalating_at_most(found, escalate or 0.0)
+    of_large = None if large_precision is None else policies.accepted_of_large(found, point, large_precision)
+    if output is not None:
+        wanted = policies.PolicyRequest(output, small, large, family, endpoint)
+        if not policies.write_cascade_policy(wanted, found, point, of_large):
+            tell_made_for_nothing(output)
     if plot is not None:
         from semif.calibration.cascade_plot import write_cascade_plot  # noqa: PLC0415 - matplotlib, for the picture
 
@@ -82,9 +117,28 @@ def cascade(
     for warning in found.warnings:
         click.echo(f"semif: warning: {warning}", err=True)
     if as_json:
-        print_json({"found": asdict(point), **asdict(found), "warnings": list(found.warnings)})
+        print_json(_as_json(found, point, of_large) | {"policy": str(output) if output else None})
         return
     _print(found, point)
+    click.echo(curve.advice(found, point))
+    if of_large is not None and of_large.precision is not None:
+        accepted, right = of_large.coverage, of_large.precision
+        click.echo(
+            f"take the large model's answer from {of_large.threshold:.2f} on: {accepted.part} of "
+            f"{accepted.whole} escalated, {right.part} right"
+        )
+    if output is not None:
+        click.echo(f"{output}: written, for semif decide --policy; it asks the large model as {endpoint}")
+
+
+def _as_json(cascade: "Cascade", found: "CascadePoint", of_large: "OperatingPoint | None") -> dict[str, Any]:
+    told = {key: value for key, value in asdict(cascade).items() if key != "tasks"}
+    return {
+        "found": asdict(found),
+        "large_accepted": asdict(of_large) if of_large else None,
+        **told,
+        "warnings": list(cascade.warnings),
+    }
 
 
 def _print(cascade: "Cascade", found: "CascadePoint") -> None:
@@ -113,13 +167,3 @@ def _print(cascade: "Cascade", found: "CascadePoint") -> None:
         click.echo(
             f"semif: {cascade.left_out} tasks are not the same in both runs and are left out", err=True
         )
-    click.echo(_advice(cascade, found))
-
-
-def _advice(cascade: "Cascade", found: "CascadePoint") -> str:
-    if found.escalated.part == found.escalated.whole:
-        return "always ask the large model"
-    if found.escalated.part == cascade.points[0].escalated.part:
-        unanswered = ", but where the small one gives no valid answer" if found.escalated.part else ""
-        return f"never ask the large model{unanswered}"
-    return f"escalate below {found.threshold:g}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from semif.cli.calibrate.options import report_left_out, run_files
+from semif.cli.calibrate.options import report_left_out, run_files, tell_made_for_nothing
 from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
 
@@ -92,11 +92,7 @@ def thresholds(
     search = find_threshold.find_threshold(runs, goal, value, family=family, calibration=calibration)
     report_left_out(search.judged.left_out)
     if output is not None and not threshold_policy.write_threshold_policy(search, output):
-        click.echo(
-            f"semif: {output} does not say what it was made for, and judges the answers of any model: the "
-            "run tells no hashes of model and question; ask an adapter or an endpoint in the decision form",
-            err=True,
-        )
+        tell_made_for_nothing(output)
     if as_json:
         print_json(
             {

@@ -40,7 +40,8 @@ def command(
 
     Looks through the bucket and the image repository of ENV. What a lock in its folder still refers to stays
     (those kept for a rollback too), and what a Model or an endpoint in the account and region uses. Of all
-    else it tells what it is, its bytes and what storing it costs; with --yes it deletes that for good, in all
+    else it tells what it is, its bytes and what storing it costs (images share layers: what goes frees only
+    those that no other image has); with --yes it deletes that for good, in all
     versions. Locks that this checkout does not have are not known to it: pull first, and do not prune while
     builds run.
 
@@ -82,6 +83,7 @@ def _as_json(target: Target, found: Pruning, keep: int, *, deleted: bool) -> dic
         ],
         "s3_bytes": found.s3_bytes,
         "ecr_bytes": found.ecr_bytes,
+        "freed_bytes": found.freed_bytes,
         "older_versions_bytes": found.older_bytes,
         "usd_per_month": round(found.usd_per_month, 4),
         "prices_of": PRICES_OF,
@@ -104,15 +106,15 @@ def _show(found: Pruning, *, deleted: bool) -> None:
         console.print("nothing to prune")
         return
     worth = (
-        f"{_size(found.s3_bytes)} in S3 and {_size(found.ecr_bytes)} of layers in ECR, about "
+        f"{_size(found.freed_bytes)}, {_size(found.s3_bytes)} in S3 and {_size(found.ecr_bytes)} of layers "
+        f"in ECR that no other image has, about "
         f"${found.usd_per_month:,.2f} a month ({PRICES_OF})"
     )
     console.print(f"deleted {worth}" if deleted else f"would free {worth}; nothing was deleted, --yes does")
 
 
 def _row(item: Item) -> tuple[str, ...]:
-    size = "" if item.bytes is None else _size(item.bytes)
-    return item.kind, item.sha256[:12], f"{item.written:%Y-%m-%d}", size, item.kept_by or ""
+    return item.kind, item.sha256[:12], f"{item.written:%Y-%m-%d}", _size(item.bytes), item.kept_by or ""
 
 
 def _size(count: int) -> str:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, TypeAlias
 
 from semif.client.bulk.pace import Pace
 from semif.client.call import Call
@@ -19,6 +19,9 @@ from semif.client.sending.transport import Transport
 from semif.client.values.states import State
 from semif.errors import SemifError
 
+Item: TypeAlias = tuple[State, Question[Choice_co]] | tuple[State, Question[Choice_co], str | None]
+"""A state, its question, and maybe the inference id of its call."""
+
 
 @dataclass(frozen=True)
 class EachAnswer(Generic[Choice_co]):
@@ -28,6 +31,12 @@ class EachAnswer(Generic[Choice_co]):
     """Its place among the items, from 0."""
     result: DecisionResult[Choice_co] | None
     error: DecisionError | None
+
+    @property
+    def inference_id(self) -> str | None:
+        """Of its call; None where nothing was sent."""
+        told = self.error if self.result is None else self.result
+        return None if told is None else told.inference_id
 
 
 @dataclass
@@ -46,7 +55,7 @@ class Bulk(Generic[Choice_co]):
 
     def __init__(
         self,
-        items: Iterable[tuple[State, Question[Choice_co]]],
+        items: "Iterable[Item[Choice_co]]",
         transport: Transport,
         *,
         concurrency: int | None,
@@ -157,17 +166,15 @@ class Bulk(Generic[Choice_co]):
         work.call.end(error)
         return EachAnswer(work.position, result, error)
 
-    def _prepared(
-        self, position: int, item: tuple[State, Question[Choice_co]]
-    ) -> "_Work[Choice_co] | EachAnswer[Choice_co]":
-        state, question = item
+    def _prepared(self, position: int, item: "Item[Choice_co]") -> "_Work[Choice_co] | EachAnswer[Choice_co]":
+        state, question, *given = item
         try:
+            inference_id = checked_inference_id(given[0] if given else None)
             request = one_decision(
                 state, question, self._order_debiasing, default_id=f"{DECISION_ID}-{position + 1}"
             )
         except DecisionError as error:
             return EachAnswer(position, None, error)
-        inference_id = checked_inference_id(None)
         call = Call(self._transport.server, inference_id)
         self._calls.add(call)
         attempts = Attempts(self._retry, self._clock, self._on_attempt, inference_id=inference_id)

@@ -5,8 +5,8 @@ from types import MappingProxyType
 from typing import Literal, cast, get_args
 
 from semif.aws.clients import aws_errors
-from semif.client.endpoint_transport import EndpointTransport, invoke_config
-from semif.client.url_transport import UrlTransport
+from semif.client.transports.endpoint_transport import EndpointTransport, invoke_config
+from semif.client.transports.url_transport import UrlTransport
 from semif.environment.asking import require_mode
 from semif.environment.environment import Environment
 from semif.errors import SemifError

@@ -6,9 +6,9 @@ The tasks themselves are not here: whoever asks a suite names their own copies, 
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
 from semif.errors import SemifError, shown
 from semif.evaluation.tasks.labelled_tasks import TaskSet
@@ -63,12 +63,16 @@ class Suite(_SuiteModel):
         """How many tasks it has."""
         return sum(file.tasks for file in self.files)
 
-    @model_validator(mode="after")
-    def _nobody_got_more(self) -> Self:
-        for one in self.published:
-            if one.right > self.tasks:
-                raise ValueError(f"published.right is {one.right}, the files have {self.tasks} tasks")
-        return self
+    @field_validator("published")
+    @classmethod
+    def _nobody_got_more(
+        cls, published: tuple[PublishedRun, ...], info: ValidationInfo
+    ) -> tuple[PublishedRun, ...]:
+        """Told together with what is wrong with other keys, the files excepted."""
+        tasks = sum(file.tasks for file in info.data.get("files", ()))
+        if tasks and (more := [one.right for one in published if one.right > tasks]):
+            raise ValueError(f"right is {', '.join(map(str, more))}, the files have {tasks} tasks")
+        return published
 
 
 def suite_names() -> tuple[str, ...]:

@@ -1,15 +1,16 @@
 """Wordings: several ways to ask the same labelled tasks, from a TOML file."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, StringConstraints, model_validator
 
-from semif.errors import SemifError
+from semif.errors import SemifError, shown
 from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
+from semif.project.all_problems import KeyPath, with_all_problems
 from semif.project.toml_file import read_toml
 from semif_adapter.contract.wire import MAX_OPTIONS, Identifier, Option, WireModel, Words
 
@@ -32,12 +33,20 @@ class WordingsFile(WireModel):
 
     wordings: Annotated[tuple[TaskWording, ...], Field(strict=False, min_length=2, max_length=MAX_WORDINGS)]
 
-    @model_validator(mode="after")
-    def _names_differ(self) -> "WordingsFile":
-        names = [wording.name for wording in self.wordings]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"several wordings are called {twice[0]!r}; give each its own name")
-        return self
+    @model_validator(mode="wrap")
+    @classmethod
+    def _all_problems_at_once(cls, content: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Compare the wordings as well, even where one is wrong by itself."""
+        return with_all_problems(cls, content, handler, _problems_together(content))
+
+
+def _problems_together(content: object) -> Iterator[tuple[KeyPath, str]]:
+    """Names that are given twice."""
+    listed = content.get("wordings") if isinstance(content, Mapping) else None
+    wordings = [one if isinstance(one, Mapping) else {} for one in listed] if isinstance(listed, list) else []
+    names = [one["name"] for one in wordings if isinstance(one.get("name"), str)]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield (), f"several wordings are called {shown(name)}; give each its own name"
 
 
 def read_wordings(path: Path) -> tuple[TaskWording, ...]:

@@ -130,6 +130,10 @@ REFUSALS: dict[str, tuple[Callable[[Elf], None], str]] = {
         lambda library: library.set_machine(AARCH64),
         r"libllama\.so cannot be opened: .*for this machine's processor",
     ),
+    "a library that is not installed": (
+        lambda library: library.replace(b"\0libm.so.6\0", b"\0libq.so.6\0"),
+        r"libq\.so\.6: cannot open shared object file.*; install the library that is missing",
+    ),
 }
 
 

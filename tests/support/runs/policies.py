@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from semif.client.results import DecisionResult, best_option
-from semif.policy import PERSON, Condition, Fallback, Policy, Rule, Veto
+from semif.policy import PERSON, Bar, Condition, Fallback, Policy, Rule, Veto
 from semif_adapter.contract.wire import AppliedCalibration, Result, ResultTiming
 from tests.support.models.model_info import model_info
 
@@ -132,7 +132,15 @@ def policies(draw: st.DrawFn) -> Policy:
             made = _with(
                 made, part, (*getattr(made, part), one.model_copy(update={"name": f"{one.name}{number}"}))
             )
-    return _with(made, "fallback", draw(fallbacks))
+    made = _with(made, "fallback", draw(fallbacks))
+    bars = st.builds(
+        Bar,
+        thresholds=st.fixed_dictionaries(dict.fromkeys(OPTIONS, shares)),
+        min_margin=shares,
+        min_allowed_token_mass=st.none() | shares,
+    )
+    own = st.lists(st.sampled_from(made.fallback.endpoints or ("none",)), unique=True, max_size=2)
+    return _with(made, "endpoints", {name: draw(bars) for name in draw(own)})
 
 
 def _with(made: Policy, part: str, value: object) -> Policy:

@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 
 from semif import DecisionClient
 from semif.aws.clients import Aws, without_aws
-from semif.client.endpoint_transport import EndpointTransport
+from semif.client.transports.endpoint_transport import EndpointTransport
 from semif.errors import SemifError
 
 

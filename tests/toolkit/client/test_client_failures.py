@@ -262,8 +262,8 @@ def slow_runtime(url: str) -> "SageMakerRuntimeClient":
 @pytest.mark.parametrize("place", ["endpoint", "url"])
 def test_one_slow_call_is_one_call(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     # The test does not wait SageMaker's minute: for it the limits are shorter.
-    monkeypatch.setattr("semif.client.endpoint_transport.SAGEMAKERS_SECONDS", 0)
-    monkeypatch.setattr("semif.client.url_transport.ATTEMPT_SECONDS", 1.5)
+    monkeypatch.setattr("semif.client.transports.endpoint_transport.SAGEMAKERS_SECONDS", 0)
+    monkeypatch.setattr("semif.client.transports.url_transport.ATTEMPT_SECONDS", 1.5)
     stand_in.open = threading.Event()
     recorded = Recorded(slow_runtime(stand_in.url)) if place == "endpoint" else Recorded(url=stand_in.url)
     found = recorded.fail()

@@ -244,7 +244,9 @@ def test_a_process_ends_though_a_request_hangs(tmp_path: Path) -> None:
 
 
 def test_no_answer_in_sagemakers_time_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("semif.client.url_transport.ATTEMPT_SECONDS", SHORT)  # the test does not wait 70 s
+    monkeypatch.setattr(
+        "semif.client.transports.url_transport.ATTEMPT_SECONDS", SHORT
+    )  # the test does not wait 70 s
     with (
         hanging() as server,
         DecisionClient(url=server.url) as client,

@@ -88,12 +88,25 @@ def test_each_of_many_calls_has_an_id_of_its_own(stand_in: StandIn, adapter_url:
             calls = [client.decide(STATE, QUESTION.text, ["yes", "no"]) for _ in range(2)]
             return [result.inference_id for result in await asyncio.gather(*calls)]
 
-    told = [
-        each.result.inference_id if each.result else each.error and each.error.inference_id for each in found
-    ]
+    told = [each.inference_id for each in found]
     told += asyncio.run(gather())
     assert len(set(told)) == 5
     assert set(sent(stand_in, ID_HEADER)) == set(told)
+
+
+def test_an_item_of_many_may_bring_its_id(stand_in: StandIn, adapter_url: str) -> None:
+    stand_in.behind = adapter_url
+    items = [
+        (STATE, QUESTION, "mail-1"),
+        (STATE, QUESTION),
+        (STATE, QUESTION, " wrong"),
+        (STATE, QUESTION, None),
+    ]
+    with DecisionClient(url=stand_in.url) as client:
+        found = {each.position: each for each in client.decide_each(items)}
+    assert found[0].inference_id == "mail-1"
+    assert (found[2].inference_id, found[2].error and found[2].error.code) == (None, "invalid_request")
+    assert {found[place].inference_id for place in (0, 1, 3)} == set(sent(stand_in, ID_HEADER))
 
 
 @pytest.mark.parametrize("wrong", ["", " a", "a ", "ü", "a\r\nHost: b", "x" * 65, 7])

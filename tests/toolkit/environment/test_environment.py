@@ -343,6 +343,30 @@ def test_cooldowns_fit_the_start(environment_of: EnvironmentOf) -> None:
     assert (chosen.scale_out_cooldown_seconds, chosen.scale_in_cooldown_seconds) == (0, 5)
 
 
+def test_one_round_tells_of_keys_across_keys_and_of_the_whole(environment_of: EnvironmentOf) -> None:
+    wrong = (
+        'name = "x"\nregion = "eu-central-1"\n'
+        + GOOD.format(endpoint='instance_type = "ml.c6i.large"', adapter="max_queued_tokens = 9000")
+        + "[alarms]\nlatency_p95 = 5\n"
+        + '[encryption]\nkms_key_arn = "arn:aws:kms:us-east-1:111122223333:key/'
+        '11111111-2222-3333-4444-555555555555"\n'
+    ).replace("embedded", "qwen3.5-4b")
+    with pytest.raises(ProblemsError) as refused:
+        environment_of(wrong)
+    told = "\n".join(refused.value.problems)
+    for part in (
+        "name must not be set in the file",
+        "alarms.latency_p95 is not a known key",
+        "is not in eu-central-1, a key serves its own region only",
+        "ml.c6i.large has 4.0 GiB of memory",
+    ):
+        assert part in told
+    misspelt = wrong.replace("[adapter]", "[adaptor]")
+    with pytest.raises(ProblemsError) as refused:
+        environment_of(misspelt)
+    assert "of memory" not in str(refused.value), "what it needs may stand there"
+
+
 def test_a_file_cannot_name_itself(environment_of: EnvironmentOf) -> None:
     with pytest.raises(SemifError, match="name must not be set in the file"):
         environment_of('name = "x"\n' + GOOD.format(endpoint=ONE, adapter=""))

@@ -73,7 +73,7 @@ def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("SEMIF_PROJECT", str(project(tmp_path, text)))
     with pytest.raises(ProblemsError) as e:
         load_preset("one")
-    assert len(e.value.problems) == 4
+    assert len(e.value.problems) == 5
     told = "\n".join(e.value.problems)
     for part in (
         "license is missing",
@@ -85,12 +85,28 @@ def test_every_problem_of_a_file_is_told_at_once(tmp_path: Path, monkeypatch: py
         assert part in told
 
 
+def test_a_wrong_key_does_not_hide_what_is_wrong_with_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FILE.replace('license = "Apache-2.0"\n', "") + '[calibration]\nfile = "no.calibration.json"\n'
+    monkeypatch.setenv("SEMIF_PROJECT", str(project(tmp_path, text)))
+    with pytest.raises(ProblemsError) as e:
+        load_preset("one")
+    assert [problem.split(" ")[0] for problem in e.value.problems] == ["license", "cannot"]
+    pin = FILE.replace('"1.0"', '"latest"').replace("[prompt]", "checked_on = 2026-11-30\n[prompt]")
+    (tmp_path / "models" / "one.toml").write_text(pin)
+    with pytest.raises(ProblemsError) as e:
+        load_preset("one")
+    assert [problem.split(":")[0] for problem in e.value.problems] == ["model.revision", "model.checked_on"]
+
+
 def test_rules_between_keys_are_told_with_their_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SEMIF_PROJECT", str(project(tmp_path, FILE.replace('"1.0"', '"latest"'))))
     with pytest.raises(
-        ProblemsError, match="model: the revision of a pypi source must be an exact version, got 'latest'"
+        ProblemsError,
+        match=r"model\.revision: the revision of a pypi source must be an exact version, got 'latest'",
     ):
         load_preset("one")
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from semif.client.results import DecisionResult
 from semif.errors import ProblemsError, SemifError
 from semif.policy import (
+    Bar,
     Condition,
     EndpointAnswer,
     Fallback,
@@ -22,6 +23,8 @@ from semif.policy import (
 from semif.policy.conditions import Unjudged
 from tests.support.runs.policies import OPTIONS, answer, policy
 
+ANSWERER = {"model_sha256": "a" * 64, "prompt_version": "p1"}
+MADE_FOR = {"question_sha256": "1" * 64, "options_sha256": "2" * 64, "answerers": [ANSWERER]}
 STATE = {
     "amount": 12.5,
     "currency": "EUR",
@@ -163,7 +166,7 @@ def test_what_decides() -> None:
             known | {"new": True},
             SURE,
             ("ask", "veto", "new"),
-            "which passes; veto on approve, 'new': new == True",
+            "which passes from 0.5 on; veto on approve, 'new': new == True",
         ),
         (
             {"amount": 5},
@@ -233,6 +236,49 @@ def test_functions_are_conditions_in_code(tmp_path: Path) -> None:
     forgetful = policy(rules=(Rule(name="closed", when=(lambda state: None,), then="person"),))
     with pytest.raises(SemifError, match=r"'closed': <lambda>\(\) returned a NoneType, not True or False"):
         forgetful.judge({}, SURE)
+
+
+def test_an_endpoint_of_the_fallback_may_have_its_own_bar() -> None:
+    own = Bar(thresholds=dict.fromkeys(OPTIONS, 0.3), min_margin=0.15)
+    made = policy(min_margin=0.5, fallback=Fallback(endpoints=("large", "last")), endpoints={"large": own})
+    unsure, plain = answer([0.4, 0.3, 0.3]), answer([0.5, 0.3, 0.2])
+    assert made.judge({}, plain).needs_person
+    outcome = made.judge({}, plain, plain)
+    assert (decided(outcome), outcome.reason) == (
+        ("approve", "answer", None),
+        "large chose approve, which passes from 0.3 on",
+    )
+    last = made.judge({}, unsure, unsure, plain)
+    assert last.reason.endswith("last chose approve, margin 0.2, 0.5 is wanted"), "it has the top's"
+    assert [one.kind == "answer" and one.threshold for one in last.answers] == [0.5, 0.3, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "message"),
+    [
+        ({"fallback": {}}, ("endpoints", "large"), "the fallback asks no such endpoint, it asks none"),
+        (
+            {"thresholds": {"approve": 0, "reject": 0}},
+            ("endpoints", "large", "thresholds"),
+            "must be for the",
+        ),
+        ({"made_for": MADE_FOR}, ("endpoints", "large", "answerers"), "is missing: [made_for] says whose"),
+        ({"answerers": [ANSWERER]}, ("endpoints", "large", "answerers"), "goes with [made_for]"),
+    ],
+)
+def test_a_bar_that_fits_no_endpoint_is_refused(
+    changes: dict[str, Any], place: tuple[str, ...], message: str
+) -> None:
+    bar = {"thresholds": dict.fromkeys(OPTIONS, 0.5)} | {
+        key: changes[key] for key in ("answerers",) if key in changes
+    }
+    given = {"fallback": {"endpoints": ["large"]}, "endpoints": {"large": bar}} | {
+        key: value for key, value in changes.items() if key != "answerers"
+    }
+    with pytest.raises(ValidationError) as refused:
+        policy(**given)
+    assert [problem["loc"] for problem in refused.value.errors()] == [place]
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,10 @@ def test_endpoints_are_asked_until_one_is_good_enough(
 ) -> None:
     stand_in.script = list(script)
     made = policy(fallback=Fallback(endpoints=("large",)))
-    outcome = made.decide(client, STATE, QUESTION, Action, endpoints={"large": client}, id="R-1")
+    outcome = made.decide(
+        client, STATE, QUESTION, Action, endpoints={"large": client}, id="R-1", inference_id="refund-1"
+    )
+    assert {reply.inference_id for reply in outcome.answers} == {"refund-1"}
     assert (outcome.option, outcome.decided_by) == (option, decided_by)
     assert [(reply.endpoint, _lack(reply)) for reply in outcome.answers] == told
     assert len(stand_in.bodies) == len(script)
@@ -92,7 +95,13 @@ def test_endpoints_are_asked_until_one_is_good_enough(
             url=stand_in.url, retry=Retry(max_attempts=2), clock=FakeClock()
         ) as other:
             return await made.decide_async(
-                other, STATE, QUESTION, Action, endpoints={"large": other}, id="R-1"
+                other,
+                STATE,
+                QUESTION,
+                Action,
+                endpoints={"large": other},
+                id="R-1",
+                inference_id="refund-1",
             )
 
     stand_in.script = list(script)
@@ -146,8 +155,9 @@ def test_a_real_answer_is_judged_as_it_came(adapter_url: str) -> None:
     options = {option["id"]: option["description"] for option in request["options"]}
     made = load_policy(EXAMPLES / "refunds.policy.toml")
     with DecisionClient(url=adapter_url) as asked:
-        outcome = made.decide(asked, request["state"], request["question"], options, id=request["id"])
-        result = asked.decide(request["state"], request["question"], options, id=request["id"])
+        question, ids = request["question"], {"id": request["id"], "inference_id": "refund-1"}
+        outcome = made.decide(asked, request["state"], question, options, **ids)
+        result = asked.decide(request["state"], question, options, **ids)
     assert outcome == made.judge(request["state"], result)
     (said,) = outcome.answers
     assert said.kind == "answer"
@@ -176,7 +186,7 @@ def test_the_command_shows_the_outcome(stand_in: StandIn, policy_file: Path) -> 
     assert "R-1: What should happen with this refund request?" in output
     assert "40.0 %" in output
     assert "90.0 %" in output
-    assert output.splitlines()[-1] == "  outcome approve: large chose approve, which passes"
+    assert output.splitlines()[-1] == "  outcome approve: large chose approve, which passes from 0.6 on"
     stand_in.script = [UNSURE, UNSURE]
     status, output, _ = decide(*asked, str(EXAMPLES / "refund.json"), "--json")
     outcome = Outcome.model_validate_json(output)

@@ -16,7 +16,7 @@ from semif.cli import main
 from semif.client.results import DecisionResult
 from semif.client.values.wording import wording_of
 from semif.errors import SemifError
-from semif.policy import Answerer, Fallback, MadeFor, Outcome, Policy, load_policy, write_policy
+from semif.policy import Answerer, Bar, Fallback, MadeFor, Outcome, Policy, load_policy, write_policy
 from semif_adapter.contract.wire import AppliedCalibration, DecisionResponse
 from tests.support.runs.policies import MODEL, OPTIONS, answer, policy
 from tests.support.servers.sagemaker_stand_in import Reply, StandIn
@@ -111,6 +111,23 @@ def test_a_fallbacks_endpoint_may_have_an_answerer_of_its_own() -> None:
     )
     cascade = policy(made_for=both, fallback=Fallback(endpoints=("large",)))
     assert cascade.judge({}, answer([0.4, 0.3, 0.3]), answer(SURE), asked=ASKED).option == "approve"
+
+
+def test_an_endpoint_with_its_own_bar_has_answerers_of_its_own(tmp_path: Path) -> None:
+    large = Answerer(model_sha256=MODEL.sha256, prompt_version="p1")
+    small = made_for(model_sha256="b" * 64)
+    bar = Bar(thresholds=dict.fromkeys(OPTIONS, 0.0), answerers=(large,))
+    made = Policy(**dict(small) | {"fallback": Fallback(endpoints=("large",)), "endpoints": {"large": bar}})
+    unsure = answer([0.4, 0.3, 0.3])
+    outcome = made.judge({}, unsure, unsure, asked=ASKED)
+    assert (outcome.option, [len(one.mismatches) for one in outcome.answers if one.kind == "answer"]) == (
+        "approve",
+        [1, 0],
+    )
+    swapped = made.endpoints | {"large": bar.model_copy(update={"answerers": small.made_for.answerers})}
+    assert Policy(**dict(made) | {"endpoints": swapped}).judge({}, unsure, unsure, asked=ASKED).needs_person
+    write_policy(made, tmp_path / "p.toml")
+    assert load_policy(tmp_path / "p.toml") == made
 
 
 def test_the_command_writes_down_what_it_accepts(stand_in: StandIn, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from semif.cli import main
 from semif.client.errors import UnreachableError
 from semif.client.retry import Retry
-from semif.client.url_transport import UrlTransport
+from semif.client.transports.url_transport import UrlTransport
 from semif.evaluation.asking.asked_server import AskedTarget
 from semif.evaluation.asking.evaluation import evaluate as run
 from semif.evaluation.asking.forms import RequestForm

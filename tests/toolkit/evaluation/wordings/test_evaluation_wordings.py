@@ -96,6 +96,9 @@ def test_wordings_of_other_options_are_refused(few: Path, tmp_path: Path) -> Non
     file.write_text(TWO.replace("bare", "described"))
     with pytest.raises(ProblemsError, match="several wordings are called 'described'"):
         read_wordings(file)
+    file.write_text(TWO.replace("bare", "described").replace("question =", "questions =", 1))
+    with pytest.raises(ProblemsError, match="has 3 problems"):
+        read_wordings(file)
 
 
 @pytest.mark.parametrize("name", ["spam", "team", "urgent"])

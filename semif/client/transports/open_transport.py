@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from semif.client.retry import checked_count
 from semif.client.sending.transport import Transport
-from semif.client.url_transport import UrlTransport
+from semif.client.transports.url_transport import UrlTransport
 from semif.errors import SemifError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _to_endpoint(
 ) -> Transport:
     # boto3 takes longer to load than all else together: who asks an adapter by its address does without.
     from semif.aws.clients import Aws, NoRegionError, aws_errors  # noqa: PLC0415
-    from semif.client.endpoint_transport import EndpointTransport, check_client, invoke_config  # noqa: PLC0415
+    from semif.client.transports.endpoint_transport import EndpointTransport, check_client, invoke_config  # noqa: PLC0415
 
     if sagemaker_runtime is not None:
         named = {"region": region, "profile": profile, "session": session}
