@@ -20,7 +20,7 @@ _PLUGIN = "libggml-cpu-"
 KERNELS_HELP = (
     f"the library's kernels: {INSTALLED} (xllamacpp's, which has AVX2 alone), {BEST} (what llama.cpp "
     f"{BUILD} takes on this processor, as the container does), or one of its backends, such as haswell "
-    "(AVX2), skylakex (AVX-512), icelake (AVX-512 VNNI), sapphirerapids (AMX); "
+    "(AVX2), skylakex (AVX-512), icelake (AVX-512 VNNI), sapphirerapids (AMX), if this processor can; "
 )
 
 

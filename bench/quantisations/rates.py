@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def _rate(one: Measured, tokens: int, processor: str) -> Rate | None:
     )
 
 
+@cache
 def layer_bytes(path: Path) -> int:
     """Bytes of the layers, whose matrices every token is multiplied with; those of the embeddings are not."""
     tensors = gguf.GGUFReader(path).tensors

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,17 @@ class Measured:
             "type": self.type_name,
             **self.start,
             "bytes": self.gguf.stat().st_size,
-            "matrices": weight_types(self.gguf),
+            "matrices": matrices(self.gguf),
             "tokens_per_cpu_second": self.rate(tokens).median,
             "wall": self.samples.wall,
             "cpu": self.samples.cpu,
         }
+
+
+@cache
+def matrices(gguf: Path) -> dict[str, float]:
+    """`weight_types`, read once: a large vocabulary takes seconds."""
+    return weight_types(gguf)
 
 
 def whole(measured: Sequence[Measured], tokens: int) -> str:
@@ -71,7 +78,7 @@ def _table(group: Sequence[Measured], first: Sequence[Measured], tokens: int) ->
         cells = [
             one.type_name,
             f"{one.gguf.stat().st_size / 1e6:.0f}",
-            ", ".join(f"{name} {share:.0%}" for name, share in weight_types(one.gguf).items()),
+            ", ".join(f"{name} {share:.0%}" for name, share in matrices(one.gguf).items()),
             one.rate(tokens).shown(0),
             ratio(reference.samples.cpu, one.samples.cpu).shown(),
             ratio(reference.samples.wall, one.samples.wall).shown(),

@@ -51,11 +51,13 @@ class Rate(NamedTuple):
         rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
         return [
             cls(
-                **row
-                | {
-                    "tokens_per_second": float(row["tokens_per_second"]),
-                    "layer_bytes": int(row["layer_bytes"]),
-                }
+                row["kernels"],
+                row["quantization"],
+                float(row["tokens_per_second"]),
+                int(row["layer_bytes"]),
+                row["processor"],
+                row["llama_cpp"],
+                row["measured_on"],
             )
             for row in rows
         ]
