@@ -36,7 +36,7 @@ how long it takes:
 
 examples:
   python -m bench.settings --model embedded --tokens 4000 --only passes --only keys --only flash
-  python -m bench.settings --model qwen3.5-4b --tokens 4000 --kernels best --only passes --only thread
+  python -m bench.settings --model qwen3.5-4b --tokens 4000 --kernels best --only passes --only half
     (on a machine like the instance: which micro-batch and how many threads are right for a long prompt there)
 """
 
