@@ -1,132 +1,158 @@
 """`python -m bench.settings`: what other settings of llama.cpp would cost or save, beside the adapter's own.
 
-Each setting gets a process of its own, with the model and a context of four streams, one of which holds
-another prompt; in every round all of them compute the same prompts in turn. `--keep` puts the tables into
-`docs/measured/`.
+Each setting gets a process of its own, with the model and a context of two streams, one of which holds
+another prompt; in every round all of them compute the same prompts in turn, so that a busy machine slows each
+alike. Times are shares of those of the adapter's own setting: less is faster.
 """
 
 import argparse
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from bench.engine.report.keep import keep_section
-from bench.engine.rounds.measure import Samples, ratio
+from bench.children import Child
+from bench.engine.report.keep import check_section, keep_section
+from bench.engine.rounds.measure import Quartiles, Samples, ratio
 from bench.engine.run import find_gguf
+from bench.llama_builds.kernels import INSTALLED, KERNELS_HELP, kernels_folder
 from bench.models.random_models import SHAPES
-from bench.settings.child import PROMPT_TOKENS, SUFFIX_TOKENS
+from bench.settings.child import SUFFIX_TOKENS
 from bench.settings.variants import OWN, SETTINGS, Setting
 from semif.errors import SemifError
 
 MODELS = ("embedded", *SHAPES)
+SHORT_TOKENS = 512
+PARTS = ("prompt", "suffixes")
+
+DURATION = """\
+how long it takes:
+  A round computes the prompt once with every setting: 4,000 tokens take the embedded model half a minute of
+  one core and qwen3-0.6b a minute and more, 512 tokens a tenth of it. With all settings and 5 rounds on two
+  quiet cores embedded takes 2 minutes at 512 tokens and 20 at 4,000, qwen3-0.6b 6 and 60; --only takes less.
+  All settings stay loaded: at 4,000 tokens embedded takes 0.5 GB each, qwen3-0.6b 1.5 GB (f32: 2.5 GB).
+
+examples:
+  python -m bench.settings --model embedded --tokens 4000 --only passes --only keys --only flash
+  python -m bench.settings --model qwen3.5-4b --tokens 4000 --kernels best --only passes --only half
+    (on a machine like the instance: which micro-batch and how many threads are right for a long prompt there)
+"""
 
 
 def main() -> int:
-    """Measure the models, print a table each."""
-    parser = argparse.ArgumentParser(prog="bench.settings", description=__doc__)
-    parser.add_argument(
-        "--model", action="append", help=f"may be repeated; unset: {', '.join(MODELS)}, one after another"
-    )
-    parser.add_argument("--rounds", type=int, default=5, help="default %(default)s")
-    parser.add_argument(
-        "--only",
-        action="append",
-        metavar="WORDS",
-        help="settings whose name holds these, beside the adapter's; may be repeated",
-    )
-    parser.add_argument("--keep", action="store_true", help="put the tables into docs/")
-    arguments = parser.parse_args()
+    """Measure the models, print a table each; the exit status."""
+    arguments = _parser().parse_args()
     wanted = [OWN, *(arguments.only or [""])]
     chosen = [setting for setting in SETTINGS if any(words in setting.name for words in wanted)]
+    section = "settings" if arguments.tokens == SHORT_TOKENS else "settings-long"
     try:
-        tables = [measure(name, chosen, arguments.rounds) for name in arguments.model or MODELS]
-    except (SemifError, OSError) as error:
+        if arguments.keep:
+            check_section(section)
+        tables = [
+            measure(name, chosen, arguments.rounds, arguments.tokens, arguments.kernels)
+            for name in arguments.model or MODELS
+        ]
+    except (SemifError, RuntimeError, OSError, ValueError) as error:
         print(f"bench.settings: {error}", file=sys.stderr)
         return 1
     text = "\n\n".join(tables)
     print(text)
     if arguments.keep:
         command = " ".join(["python -m bench.settings", *sys.argv[1:]])
-        keep_section("settings", f"Measured with `{command}`.\n\n{text}")
+        keep_section(section, f"Measured with `{command}`.\n\n{text}")
     return 0
 
 
-def measure(model: str, settings: Sequence[Setting], rounds: int) -> str:
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="bench.settings",
+        description=__doc__,
+        epilog=DURATION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--model", action="append", help=f"may be repeated; unset: {', '.join(MODELS)}, one after another")
+    add("--tokens", type=int, default=SHORT_TOKENS, help="of the prompt; default %(default)s")
+    add("--rounds", type=int, default=5, help="default %(default)s")
+    add(
+        "--only",
+        action="append",
+        metavar="WORDS",
+        help="settings whose name holds these, beside the adapter's; may be repeated. "
+        + "; ".join(setting.name for setting in SETTINGS),
+    )
+    add("--kernels", default=INSTALLED, metavar="NAME", help=KERNELS_HELP + "default %(default)s")
+    add(
+        "--keep",
+        action="store_true",
+        help="put the tables into docs/measured/performance-settings.md, those of other --tokens than "
+        f"{SHORT_TOKENS} as the long prompt's",
+    )
+    return parser
+
+
+def measure(model: str, settings: Sequence[Setting], rounds: int, tokens: int, kernels: str) -> str:
     """A table of `settings`, the adapter's own first, on `model`."""
-    gguf = find_gguf(model)
+    places = [str(kernels_folder(kernels)), str(find_gguf(model)), str(tokens)]
     with ExitStack() as opened:
-        children = [opened.enter_context(Child(gguf, setting)) for setting in settings]
+        runs = []
+        for setting in settings:
+            command = ["bench.settings.child", *places, json.dumps(asdict(setting))]
+            runs.append(SettingRun(opened.enter_context(Child(setting.name, command))))
         load = os.getloadavg()[0]
         for number in range(rounds):
-            start = number % len(children)
-            for child in (*children[start:], *children[:start]):
-                child.measure()
+            start = number % len(runs)
+            for run in (*runs[start:], *runs[:start]):
+                run.measure()
             print(f"bench.settings: {model}: round {number + 1} of {rounds}", file=sys.stderr)
+    own = runs[0].samples["prompt"]
+    rate = Quartiles.of([tokens / seconds for seconds in own.cpu])
     lines = [
-        f"{model}, {rounds} rounds, load average {load:.1f} to {os.getloadavg()[0]:.1f}:",
+        (
+            f"{model}, kernels `{kernels}`, {rounds} rounds, load average {load:.1f} to "
+            f"{os.getloadavg()[0]:.1f}; the adapter's own setting computes {rate.shown(0)} tokens for each "
+            "second of CPU time:"
+        ),
         "",
         (
-            f"| setting | {PROMPT_TOKENS} tokens | by CPU time | {SUFFIX_TOKENS} behind them | by CPU time "
+            f"| setting | {tokens} tokens | by CPU time | {SUFFIX_TOKENS} behind them | by CPU time "
             "| load, s | first, s | own memory, MB |"
         ),
         "|---|---:|---:|---:|---:|---:|---:|---:|",
-        *(child.row(children[0]) for child in children),
+        *(run.row(runs[0].samples) for run in runs),
     ]
     return "\n".join(lines)
 
 
-class Child:
-    """A process with one setting; `with` it."""
+class SettingRun:
+    """What has been measured of one setting."""
 
-    def __init__(self, gguf: Path, setting: Setting) -> None:
-        self._setting = setting
-        self._samples = {"prompt": Samples(), "suffixes": Samples()}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.settings.child", str(gguf), json.dumps(asdict(setting))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> "Child":
-        self._start = self._read()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate()  # closes its input, which ends it
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self.samples = {part: Samples() for part in PARTS}
+        self._own_bytes = 0
 
     def measure(self) -> None:
         """Once more."""
-        assert self._process.stdin is not None
-        print("go", file=self._process.stdin, flush=True)
-        figures = self._read()
-        self._own_bytes: int = figures["own_bytes"]
-        for part, samples in self._samples.items():
+        figures = self._child.measure()
+        self._own_bytes = figures["own_bytes"]
+        for part, samples in self.samples.items():
             wall, cpu = figures[part]
             samples.wall.append(wall)
             samples.cpu.append(cpu)
 
-    def row(self, own: "Child") -> str:
-        """A line of the table: times as shares of those of `own`, less is faster."""
-        cells = [self._setting.name]
-        for part, samples in self._samples.items():
-            baseline = own._samples[part]
-            cells += [ratio(samples.wall, baseline.wall).shown(), ratio(samples.cpu, baseline.cpu).shown()]
-        cells += [f"{self._start['load']:.2f}", f"{self._start['first']:.2f}", f"{self._own_bytes / 1e6:.0f}"]
+    def row(self, own: Mapping[str, Samples]) -> str:
+        """A line of the table: times as shares of `own`, less is faster."""
+        cells = [self._child.name]
+        for part, samples in self.samples.items():
+            cells += [
+                ratio(getattr(samples, clock), getattr(own[part], clock)).shown() for clock in ("wall", "cpu")
+            ]
+        start = self._child.start
+        cells += [f"{start['load']:.2f}", f"{start['first']:.2f}", f"{self._own_bytes / 1e6:.0f}"]
         return f"| {' | '.join(cells)} |"
-
-    def _read(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise SemifError(f"{self._setting.name}: its process ended with status {self._process.wait()}")
-        return json.loads(line)
 
 
 if __name__ == "__main__":

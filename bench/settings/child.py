@@ -1,4 +1,4 @@
-"""The process that measures one setting: `python -m bench.settings.child GGUF SETTING`.
+"""The process that measures one setting: `python -m bench.settings.child FOLDER GGUF TOKENS SETTING`.
 
 It prints how long the start took, then for each line on its standard input one with what the prompts took.
 The fields that the adapter does not write are found by their defaults, as the adapter finds its own.
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.children import say
 from bench.engine.measuring.cpu_time import cpu_seconds
 from bench.settings.variants import Setting
-from semif.serve.local_adapter import library_folder
 from semif_adapter.decoding.steps import decode
 from semif_adapter.llama.context import Context
 from semif_adapter.llama.libllama import Library, open_library
@@ -25,26 +25,28 @@ from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.llama.struct_layouts import ParamsBlob
 from semif_adapter.machine.cpu import usable_cpus
 
-PROMPT_TOKENS, SUFFIX_TOKENS, SUFFIXES = 512, 32, 4
-STREAMS = 4
+SUFFIX_TOKENS, SUFFIXES = 32, 4
+RESIDENT_TOKENS = 512
+"""Of the other prompt, at most."""
+STREAMS = 2
 
 _TEXT = "The parcel came on Tuesday, opened, and one of the two cups in it was broken. "
 
 
-def main(gguf: Path, setting: Setting) -> None:
-    """Load, then measure as often as standard input has lines."""
+def main(folder: Path, gguf: Path, count: int, setting: Setting) -> None:
+    """Load, then measure prompts of `count` tokens as often as standard input has lines."""
     if setting.spin_count is not None:
         os.environ["GOMP_SPINCOUNT"] = str(setting.spin_count)
-    library = open_library(library_folder().resolve())
+    library = open_library(folder)
     change(library, setting)
     began = time.perf_counter()
-    with closing(Model(library, gguf, 0)) as model, closing(make_context(model, setting)) as context:
+    with closing(Model(library, gguf, 0)) as model, closing(make_context(model, count, setting)) as context:
         loaded = time.perf_counter()
-        tokens = np.resize(model.tokenize(_TEXT * 20, parse_special=False), PROMPT_TOKENS)
+        tokens = np.resize(model.tokenize(_TEXT * 20, parse_special=False), count)
         # In a stream of its own: a prompt that is resident while the others are computed.
         decode(context, STREAMS - 1, 0, tokens[:SUFFIX_TOKENS], 1)
         first = time.perf_counter()
-        decode(context, STREAMS - 1, SUFFIX_TOKENS, tokens[SUFFIX_TOKENS:])
+        decode(context, STREAMS - 1, SUFFIX_TOKENS, tokens[SUFFIX_TOKENS:RESIDENT_TOKENS])
         say({"load": loaded - began, "first": first - loaded})
         for _ in sys.stdin:
             prompt = timed(lambda: compute_prompt(context, tokens))
@@ -52,17 +54,12 @@ def main(gguf: Path, setting: Setting) -> None:
             say({"prompt": prompt, "suffixes": suffixes, "own_bytes": own_bytes()})
 
 
-def say(document: object) -> None:
-    """One line to the parent."""
-    print(json.dumps(document), flush=True)
-
-
-def make_context(model: Model, setting: Setting) -> Context:
-    """The adapter's context, but for `setting`."""
+def make_context(model: Model, count: int, setting: Setting) -> Context:
+    """The adapter's context, but for `setting`, with room for `count` tokens in each stream."""
     return Context(
         model,
         streams=STREAMS,
-        context_tokens=4 * PROMPT_TOKENS,
+        context_tokens=count + SUFFIX_TOKENS,
         threads=setting.threads or usable_cpus(),
         sequences=STREAMS if setting.is_unified else None,
         batch_tokens=setting.batch_tokens,
@@ -147,4 +144,4 @@ def find(raw: bytes, pattern: bytes, name: str) -> int:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Setting(**json.loads(sys.argv[2])))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), Setting(**json.loads(sys.argv[4])))

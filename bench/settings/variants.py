@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from semif_adapter.llama.context import BATCH_TOKENS
+from semif_adapter.machine.cpu import usable_cpus
 
 OWN = "the adapter's"
 
@@ -32,13 +33,14 @@ SETTINGS = (
     Setting("flash attention on", flash=_ON),
     *(
         Setting(f"passes of {tokens} tokens", batch_tokens=tokens)
-        for tokens in (64, 128, 256, 512)
+        for tokens in (64, 128, 256, 512, 1024)
         if tokens != BATCH_TOKENS
     ),
     Setting("keys and values in q8_0", kv_type=_Q8_0),
     Setting("keys and values in f32", kv_type=_F32),
     Setting("unified cache", is_unified=True),
     Setting("one thread", threads=1),
+    *([Setting("threads: half of the CPUs", threads=usable_cpus() // 2)] if usable_cpus() > 2 else []),
     Setting("GOMP_SPINCOUNT=0", spin_count=0),
     Setting("GOMP_SPINCOUNT=300000", spin_count=300_000),
     Setting("weights read, not mapped", is_mapped=False),

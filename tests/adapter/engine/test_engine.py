@@ -189,6 +189,23 @@ def scored(engine: Engine, spoken: tuple[str, ...]) -> tuple[float, ...]:
     return result.option_logits
 
 
+def test_a_prompt_of_8000_tokens_is_answered_and_one_beyond_the_context_refused(
+    tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+) -> None:
+    """With the context that dev and prod have; AWS's sample allows a request as much."""
+    engine = load_engine(
+        tiny_gguf(metadata=(("qwen3.context_length", 8192),)),
+        readout="letters",
+        context_tokens=8192,
+        streams=2,
+    )
+    [result], _ = engine.score([replace(asked(), state="a" * 7900)], "state-first")
+    assert 8000 < result.input_tokens <= engine.info.context_tokens == 8192
+    assert sum(result.probabilities) == pytest.approx(1, abs=1e-6)
+    with pytest.raises(PromptTooLongError, match="allowed are 8192"):
+        engine.prepare([replace(asked(), state="a" * 8192)], "state-first")
+
+
 def test_all_255_options_are_answered_without_labels_for_them(letters: Engine) -> None:
     [result], _ = letters.score([numbered(255)], "state-first")
 

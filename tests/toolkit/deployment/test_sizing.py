@@ -1,9 +1,12 @@
 """How many instances: the arithmetic against a simulated queue, and the command's sources of the rate."""
 
+import gzip
 import json
 import random
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
+import moto
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -11,8 +14,13 @@ from hypothesis import strategies as st
 
 from semif.cli import main
 from semif.deployment.endpoint.capacity import MAX_BUSY, RequestLoad, size
+from semif.deployment.endpoint.estimated_rate import estimate_rate
 from semif.errors import SemifError
+from semif.models.presets import load_preset
+from semif.sagemaker.instances import instance_type, instance_types
 from tests.support.servers.running import running
+
+EC2_TYPES = Path(moto.__file__).parent / "ec2" / "resources" / "instance_types.json.gz"
 
 
 def test_the_wait_is_that_of_a_queue_with_random_arrivals_and_equal_requests() -> None:
@@ -81,6 +89,10 @@ def test_the_command_tells_what_it_assumes() -> None:
         ("demo --rps 1 --tokens 2049 --tokens-per-second 9", 1, "adapter.context_tokens of demo, 2048"),
         ("demo --rps 1 --tokens 2000 --tokens-per-second 9", 1, "no number of instances helps"),
         ("demo --rps 1 --tokens 9 --tokens-per-second 9 --url http://127.0.0.1:1", 2, "give one"),
+        ("demo --rps 1 --tokens 9 --estimate --url http://127.0.0.1:1", 2, "give one"),
+        ("demo --rps 1 --tokens 9 --estimate --profile p", 2, "leave them out with a rate"),
+        ("demo --rps 1 --tokens 9 --estimate", 1, "no rate of Q4_1, the type of embedded, was measured"),
+        ("prod --rps 1 --tokens 9 --estimate", 1, "no rate of ml.g6.xlarge, or of anything like it"),
         ("demo --rps 1 --tokens 9 --tokens-per-second 9 --local", 2, "leave them out with a rate"),
         ("demo --rps 0 --tokens 9", 2, "--rps"),
         ("demo --rps 1 --tokens 9 --cached 1", 2, "--cached"),
@@ -126,3 +138,48 @@ def test_the_rate_that_an_adapter_tells(page: str, told: str) -> None:
         url = f"http://127.0.0.1:{server.server_port}/"
         _, shown = run("demo", "--rps", "1", "--tokens", "9", "--url", url)
     assert told in shown
+
+
+def test_an_estimate_tells_what_it_was_made_from() -> None:
+    status, told = run("dev", "--rps", "0.1", "--tokens", "400", "--estimate", "--json")
+    assert status == 0, told
+    document = json.loads(told)
+    preset, instance = load_preset("qwen3.5-4b"), instance_type("ml.c6i.8xlarge")
+    expected = estimate_rate(instance, preset)
+    assert document["tokens_per_second"] == expected.tokens_per_second
+    assert document["rate_source"] == "an estimate"
+    assert document["assumptions"][: len(expected.derivation)] == list(expected.derivation)
+    assert any("not measured on ml.c6i.8xlarge" in line for line in expected.derivation)
+
+
+def test_an_estimate_grows_with_cores_and_shrinks_with_the_model() -> None:
+    large, small = (instance_type(f"ml.c6i.{size}") for size in ("8xlarge", "4xlarge"))
+    preset = load_preset("qwen3.5-4b")
+    whole = estimate_rate(large, preset).tokens_per_second
+    assert whole == pytest.approx(2 * estimate_rate(small, preset).tokens_per_second)
+    assert whole == pytest.approx(2 * estimate_rate(large, preset, threads=8).tokens_per_second)
+    assert whole == estimate_rate(large, preset, threads=32).tokens_per_second
+    smaller = load_preset("qwen3.5-0.8b")
+    assert estimate_rate(large, smaller).tokens_per_second / whole == pytest.approx(
+        preset.bytes / smaller.bytes
+    )
+
+
+def test_kernels_that_were_not_measured_are_named() -> None:
+    estimate = estimate_rate(instance_type("ml.c7i.8xlarge"), load_preset("qwen3.5-4b"))
+    assert any("its kernels for AMX were not measured" in line for line in estimate.derivation)
+
+
+def test_estimated_families_have_two_virtual_cpus_a_core() -> None:
+    """EC2's own table; of the rest nothing is estimated."""
+    ec2 = json.loads(gzip.decompress(EC2_TYPES.read_bytes()))
+    estimated = 0
+    for name, instance in instance_types().items():
+        try:
+            estimate_rate(instance, load_preset("qwen3.5-4b"))
+        except SemifError:
+            continue
+        estimated += 1
+        assert ec2[name.removeprefix("ml.")]["VCpuInfo"]["DefaultThreadsPerCore"] == 2, name
+        assert not instance.gpus
+    assert estimated > 50

@@ -1,0 +1,1 @@
+"""How fast this processor reads a prompt with weights of each type."""
