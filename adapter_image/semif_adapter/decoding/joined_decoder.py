@@ -118,7 +118,7 @@ class JoinedDecoder:
 
     def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
         """Run prompts of one request side by side, as many at once as the context takes."""
-        decoded = []
+        decoded: list[DecodedPrompt] = []
         for portion in _portions(asked):
             if decoded:
                 yield from self._prefix.rest()

@@ -1,12 +1,14 @@
 """Joined mode behind the engine's door: an answer is a function of its request alone, to the bit."""
 
+import ctypes
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,9 +18,15 @@ from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result
 from semif_adapter.decoding import sole_prefix
-from semif_adapter.decoding.joined_decoder import BRANCHES
+from semif_adapter.decoding.decoder import AskedPrompt
+from semif_adapter.decoding.invariant_decoder import InvariantDecoder
+from semif_adapter.decoding.joined_decoder import BRANCHES, JoinedDecoder
+from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
+from semif_adapter.llama import context
 from semif_adapter.llama.context import BATCH_TOKENS
+from semif_adapter.llama.libllama import Library
+from semif_adapter.llama.model import Model, Tokens
 from tests.support.models.interleaved import QUESTIONS, Interleaved, Request, ask, events
 
 CONTEXT = 1280
@@ -98,6 +106,46 @@ def test_an_answer_is_its_requests_alone_whoever_else_is_in_the_middle_of_his(
                 assert logits(results) == answers(request)
                 assert 0 <= timing.prefix_cached_tokens <= timing.prefix_tokens
                 assert all(0 <= result.cached_tokens < result.input_tokens for result in results)
+
+
+SAMPLE = np.arange(40, 90, dtype=np.int32)
+lengths = st.lists(st.sampled_from((1, 7, 30, 33, 63, 64, 65, 150, 256, 257, 700)), min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
+@given(schedule=st.lists(st.tuples(st.sampled_from((20, 300)), lengths), min_size=2, max_size=3))
+@settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+def test_whatever_shapes_of_passes_the_prompts_make(
+    library: Library,
+    tiny_gguf: Callable[..., Path],
+    architecture: str,
+    schedule: list[tuple[int, list[int]]],
+) -> None:
+    """Prompts of all lengths, side by side or over several passes: the same bits, and the right ones."""
+    random = np.random.default_rng(5)
+
+    def tokens(count: int) -> Tokens:
+        return random.integers(32, 126, count).astype(np.int32)
+
+    requests = []
+    for depth, counts in schedule:
+        state = tokens(depth)
+        requests.append([AskedPrompt((SAMPLE, state, tokens(count))) for count in counts])
+    path, memory = tiny_gguf(architecture=architecture), {"context_tokens": CONTEXT, "threads": 1}
+    with (
+        closing(Model(library, path, 0)) as model,
+        closing(JoinedDecoder(model, sample=SAMPLE, **memory)) as decoder,
+        closing(InvariantDecoder(model, sample=SAMPLE, streams=2, **memory)) as invariant,
+    ):
+        first = [complete(decoder.decode_all(asked), decoder.context.run) for asked in requests]
+        for asked, told in zip(requests, first, strict=True):
+            again = complete(decoder.decode_all(asked), decoder.context.run)
+            apart = complete(invariant.decode_all(asked), invariant.context.run)
+            for one, other, alone in zip(told, again, apart, strict=True):
+                np.testing.assert_array_equal(one.rows, other.rows)
+                np.testing.assert_allclose(one.rows, alone.rows, atol=TOLERANCE)
 
 
 texts = st.sampled_from(
@@ -252,3 +300,31 @@ def test_rotations_stand_side_by_side(tiny_gguf: Callable[..., Path], library_di
             [one], [other] = (each.score([rotated], layout).results for each in (engine, invariant))
         assert one.timing.rotations == 3
         assert one.option_logits == pytest.approx(other.option_logits, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
+def test_a_pass_of_several_questions_may_be_left_in_its_middle(
+    tiny_gguf: Callable[..., Path], library_dir: Path, monkeypatch: pytest.MonkeyPatch, architecture: str
+) -> None:
+    """The request has the context alone, so that nobody else's states are moved about."""
+    leave: list[Callable[[], None]] = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
+    def is_not_empty(flag: int) -> bool:
+        """llama.cpp asks after each node of the graph; after the first one the request leaves."""
+        if leave:
+            leave.pop()()
+        return bool(ctypes.string_at(flag))
+
+    monkeypatch.setattr(context, "_IS_NOT_EMPTY", ctypes.cast(is_not_empty, ctypes.c_void_p))
+    questions = [ask("It is on.", number) for number in (0, 1, 0)]
+    with opener(tiny_gguf(architecture=architecture), library_dir, "letters")() as engine:
+        before = logits(engine.score(questions, "state-first").results)
+        leaves = engine.prepare(questions, "state-first")
+        engine.begin(leaves)
+        leave.append(lambda: engine.scheduler.abandon(leaves))
+        while not leaves.ended:
+            engine.scheduler.advance()
+        assert not leave
+        assert isinstance(leaves.failure, AbandonedError)
+        assert logits(engine.score(questions, "state-first").results) == before
