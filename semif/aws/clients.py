@@ -13,6 +13,7 @@ import botocore.session
 from botocore.config import Config
 from s3transfer.exceptions import RetriesExceededError
 
+from semif.aws.service_models import share_service_models
 from semif.errors import SemifError
 
 if TYPE_CHECKING:
@@ -116,14 +117,21 @@ class Aws:
     def session(self) -> boto3.Session:
         """Credentials and region, of which the clients below are made."""
         if self.endpoint_url is None:
+            core = botocore.session.get_session()
             with aws_errors():
-                return boto3.Session(profile_name=self.profile, region_name=self.region)
-        return boto3.Session(
-            aws_access_key_id=_LOCAL_ACCESS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=_LOCAL_ACCESS["AWS_SECRET_ACCESS_KEY"],
-            region_name=self.region,
-            botocore_session=_session_without_config(),
-        )
+                session = boto3.Session(
+                    profile_name=self.profile, region_name=self.region, botocore_session=core
+                )
+        else:
+            core = _session_without_config()
+            session = boto3.Session(
+                aws_access_key_id=_LOCAL_ACCESS["AWS_ACCESS_KEY_ID"],
+                aws_secret_access_key=_LOCAL_ACCESS["AWS_SECRET_ACCESS_KEY"],
+                region_name=self.region,
+                botocore_session=core,
+            )
+        share_service_models(core)
+        return session
 
     @cached_property
     def application_autoscaling(self) -> "ApplicationAutoScalingClient":

@@ -4,11 +4,12 @@ import re
 from datetime import date
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from semif.errors import PinError, shown
 from semif.models.gguf_file import ENDING, files_of_split, named_gguf, stem_of
 from semif_adapter.archive.manifest import MemberName, Sha256
+from semif_adapter.contract.described import DescribedModel
 
 _SOURCES = {
     "hf": (
@@ -32,10 +33,10 @@ ALLOWED_SOURCES = "hf://owner/repository, pypi://package, s3://bucket/key, file:
 REVISION_REQUIRED = ("hf", "pypi")
 
 
-class ModelPin(BaseModel):
+class ModelPin(DescribedModel):
     """One GGUF that cannot change: where it is, and the size and hash that decide whether it is the one."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: Annotated[str, Field(max_length=1024)]
     """`hf://owner/repository`, `pypi://package`, `s3://bucket/key` or `file:path` (from the project)."""

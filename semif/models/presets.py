@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from semif.errors import ProblemsError, SemifError, shown
 from semif.models.model_pin import ModelPin
@@ -16,6 +16,7 @@ from semif.project.toml_file import parse_toml, read_toml
 from semif_adapter.archive.calibration import load_calibration
 from semif_adapter.archive.manifest import Member, ModelManifest, PromptSpec
 from semif_adapter.archive.prompt_version import prompt_version
+from semif_adapter.contract.described import DescribedModel
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.wire import Layout
 
@@ -25,10 +26,10 @@ PresetName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,62
 Line = Annotated[str, StringConstraints(pattern=r"^\S[^\x00-\x1f\x7f-\x9f]*$", max_length=300)]
 
 
-class CalibrationTable(BaseModel):
+class CalibrationTable(DescribedModel):
     """`[calibration]`: temperatures that are packed with the model."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: Annotated[
         str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\.calibration\.json$", max_length=100)
@@ -36,10 +37,10 @@ class CalibrationTable(BaseModel):
     """A file beside the preset, NAME.calibration.json, as `semif calibrate fit` writes it."""
 
 
-class Published(BaseModel):
+class Published(DescribedModel):
     """`[[published]]`: what somebody says of the model's quality. Nothing of it was measured here."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     says: Line
     """What was found, in one line; of which file or weights, and on how many tasks."""
@@ -49,10 +50,10 @@ class Published(BaseModel):
     """The day on which it was published there, or read."""
 
 
-class AnyPreset(BaseModel, ABC):
+class AnyPreset(DescribedModel, ABC):
     """One model as the project knows it, of whatever files."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: PresetName
     """The TOML file's name without its ending."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semif.target import local_server
-from tests.support.checkout import copy_project, semif
+from tests.support.checkout import build_with_installed_packages, copy_project, semif
 from tests.support.machine.container_engine import path_without_container_engine
 from tests.support.models.small_models import pin_of
 
@@ -45,6 +45,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, kev_gguf: Path) -> Iterato
     """A copy of the project with the preset `tiny-kev` and an environment of it."""
     folder = tmp_path_factory.mktemp("kev-chain")
     project = copy_project(folder)
+    build_with_installed_packages(project)
     pin = pin_of(kev_gguf)
     (project / "models" / "tiny-kev.toml").write_text(
         f"""

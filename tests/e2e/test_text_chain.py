@@ -10,7 +10,7 @@ from semif.evaluation.runs.run_file import read_run
 from semif.lock.lock_file import PublishedImage, read_lock
 from semif.lock.locked_model import UnpackedModel
 from semif.target import local_server
-from tests.support.checkout import copy_project, semif
+from tests.support.checkout import build_with_installed_packages, copy_project, semif
 
 ASK = ("ask", "demo-text", "--local", "--max-tokens", "8", "--temperature", "0")
 
@@ -19,6 +19,7 @@ ASK = ("ask", "demo-text", "--local", "--max-tokens", "8", "--temperature", "0")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A copy of the project in which `semif deploy demo-text --local` has passed."""
     project = copy_project(tmp_path_factory.mktemp("text-chain"))
+    build_with_installed_packages(project)
     try:
         deployed = semif(project, "deploy", "demo-text", "--local")
         assert deployed.returncode == 0, deployed.stderr

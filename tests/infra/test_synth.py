@@ -41,6 +41,8 @@ def bare(tmp_path: Path) -> dict[str, str]:
         "HTTPS_PROXY": closed,
         # jsii unpacks the CDK under the home, which takes half a minute; what it unpacked before will do.
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(Path.home() / ".cache" / "aws" / "jsii" / "package-cache"),
+        # The CDK's own look at the templates takes four CPU seconds; `templates` have had it.
+        "CDK_VALIDATION": "false",
     }
 
 

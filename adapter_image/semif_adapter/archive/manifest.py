@@ -8,9 +8,10 @@ import hashlib
 import json
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
+from semif_adapter.contract.described import DescribedModel
 from semif_adapter.contract.wire import Readout, TemplateName
 
 MANIFEST_FILE = "model-manifest.json"
@@ -19,10 +20,10 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 MemberName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 
 
-class PromptSpec(BaseModel):
+class PromptSpec(DescribedModel):
     """How a model is asked."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     readout: Readout
     """What is scored behind the prompt: the letters of the listed options, the options' own words, or what
@@ -55,10 +56,10 @@ class PromptSpec(BaseModel):
         return f"its preset's [prompt] names {said}, its metadata (decision.type) {told}; {wanted}"
 
 
-class Member(BaseModel):
+class Member(DescribedModel):
     """One file of the archive, at its root."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     file: MemberName
     """Its name in the archive."""
@@ -70,12 +71,10 @@ class Member(BaseModel):
     """SHA-256 of its bytes; another file stops the start."""
 
 
-class ModelManifest(BaseModel):
+class ModelManifest(DescribedModel):
     """Everything that makes the model what it is."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
     """The form of this file."""

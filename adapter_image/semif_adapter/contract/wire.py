@@ -6,7 +6,9 @@ everywhere, so that a misspelt key is an error and not a default.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import ConfigDict, Field, JsonValue, StringConstraints
+
+from semif_adapter.contract.described import DescribedModel
 
 MAX_OPTIONS = 255
 """Most options of one question: the limit of the System One API, which both forms share."""
@@ -42,10 +44,10 @@ QuestionKind = Literal["choice", "noul", "score"]
 """What System One asks: one of several options, whether something is so, or a level of a scale."""
 
 
-class WireModel(BaseModel):
+class WireModel(DescribedModel):
     """Base of every wire type: immutable, nothing coerced, nothing unknown."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Option(WireModel):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -60,8 +61,12 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
     async def show_metrics(_: Request) -> Response:
         return Response(telemetry.prometheus(), headers={"content-type": PROMETHEUS_MEDIA_TYPE})
 
+    @cache  # made for the first who asks: most starts have nobody who does
+    def document() -> bytes:
+        return openapi(operations, settings)
+
     async def show_openapi(_: Request) -> Response:
-        return Response(document, media_type="application/json")
+        return Response(await asyncio.to_thread(document), media_type="application/json")
 
     async def show_execution_parameters(_: Request) -> Response:
         return json_reply(200, execution_parameters(settings).to_response())
@@ -102,7 +107,6 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
             refusals={ErrorBody: (431,)},
         ),
     ]
-    document = openapi(operations, settings)
     app = Starlette(
         routes=[Route(each.path, each.handler, methods=[each.method]) for each in operations],
         middleware=[

@@ -29,12 +29,13 @@ from semif.environment.tables.values import (
 from semif.models.presets import ModelFormat
 from semif.sagemaker.placement import MAX_VOLUME_GB
 from semif.sagemaker.update_strategies import ALARM_SECONDS, MAX_WAIT_SECONDS, Strategy
+from semif_adapter.contract.described import DescribedModel
 
 
-class FileTable(BaseModel):
+class FileTable(DescribedModel, BaseModel):  # the latter by name, for ruff
     """Base of every table of the file: immutable, nothing coerced, nothing unknown."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ModelTable(FileTable):

@@ -8,19 +8,20 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
 from semif.errors import SemifError, shown
 from semif.evaluation.tasks.labelled_tasks import TaskSet
 from semif.project.toml_file import read_toml
 from semif_adapter.archive.manifest import Sha256
+from semif_adapter.contract.described import DescribedModel
 
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Address = Annotated[str, StringConstraints(pattern=r"^https://[!-~]+$", max_length=300)]
 
 
-class _SuiteModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+class _SuiteModel(DescribedModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class SuiteFile(_SuiteModel):

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from semif.errors import PinError, SemifError, shown
 from semif.models.presets import AnyPreset
 from semif.project.root import presets_root
 from semif.project.toml_file import read_toml
 from semif_adapter.archive.manifest import Sha256
+from semif_adapter.contract.described import DescribedModel
 
 FOLDER = "models/checkpoints"
 CONFIG_FILES = ("strands_decider_config.json", "hobson_config.json")
@@ -42,8 +43,8 @@ FilePath = Annotated[
 ]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+class _Part(DescribedModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class FilePin(_Part):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semif_adapter.contract.errors import AbandonedError, EngineError
@@ -45,13 +45,13 @@ def last_segment(result: Result, layout: Layout, state: str) -> int:
     return result.input_tokens - SYSTEM[result.readout] - len(state + "\n\n")
 
 
-@pytest.fixture(params=KINDS, ids="-".join)
+@pytest.fixture(params=KINDS, ids="-".join, scope="module")
 def kind(request: pytest.FixtureRequest) -> tuple[str, Readout]:
     pair: tuple[str, Readout] = request.param
     return pair
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fresh(kind: tuple[str, Readout], tiny_gguf: Callable[..., Path], library_dir: Path) -> Fresh:
     """Opens an engine that nothing was asked yet, closed at the end of its block."""
     architecture, readout = kind
@@ -84,7 +84,7 @@ requests = st.tuples(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def alone(fresh: Fresh) -> Alone:
     """What a fresh engine answers to one question, asked alone."""
 
@@ -97,9 +97,7 @@ def alone(fresh: Fresh) -> Alone:
 
 
 @given(schedule=st.lists(requests, min_size=1, max_size=8), streams=st.integers(2, 4))
-@settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
-)
+@settings(max_examples=4, deadline=None, database=None)
 def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
     fresh: Fresh, alone: Alone, schedule: list[Request], streams: int
 ) -> None:
@@ -130,9 +128,7 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
     schedule=st.lists(events, min_size=10, max_size=60),
     streams=st.integers(2, 8),
 )
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
-)
+@settings(max_examples=8, deadline=None, database=None)
 def test_an_answer_is_the_same_to_the_bit_whoever_else_is_in_the_middle_of_his(
     fresh: Fresh, alone: Alone, kinds: list[Request], schedule: list[tuple[Any, int]], streams: int
 ) -> None:

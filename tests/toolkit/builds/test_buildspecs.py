@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from ast import literal_eval
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,19 +27,20 @@ DIGEST = f"sha256:{'d' * 64}"
 DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 
 # Each call is written down with its standard input and answered from ANSWERS: by the first entry all of whose
-# words are in the command. The call with the number FAIL_AT fails.
+# words are in the command. The call with the number FAIL_AT fails. There are some hundred of them: json would
+# double what each takes, so what is written and read are Python's literals.
 STAND_IN = """#!{python} -SE
-import json, os, sys
+import os, sys
 program = os.path.basename(sys.argv[0])
 stdin = "" if sys.stdin.isatty() else sys.stdin.read()
 log = os.environ["CALLS"]
 calls = open(log).read().splitlines() if os.path.exists(log) else []
 with open(log, "a") as file:
-    file.write(json.dumps({{"program": program, "arguments": sys.argv[1:], "stdin": stdin}}) + "\\n")
+    file.write(repr({{"program": program, "arguments": sys.argv[1:], "stdin": stdin}}) + "\\n")
 if len(calls) == int(os.environ["FAIL_AT"]):
     sys.exit(7)
 command = " ".join([program, *sys.argv[1:]])
-for words, answer in json.loads(os.environ["ANSWERS"]).items():
+for words, answer in eval(os.environ["ANSWERS"]).items():
     if all(word in command for word in words.split()):
         print(answer)
         break
@@ -115,9 +117,7 @@ class CodeBuild:
         commands = [command for phase in spec["phases"].values() for command in phase.get("commands", ())]
         script = "".join(f"{command}\n[ $? -eq 0 ] || exit 1\n" for command in commands)
         names = spec["env"]["exported-variables"]
-        script += (
-            f"{sys.executable} -c 'import json, os; print(json.dumps(dict(os.environ)))' >\"$EXPORTED\"\n"
-        )
+        script += f"{sys.executable} -SE -c 'import os; print(dict(os.environ))' >\"$EXPORTED\"\n"
         calls, exported = self._folder / "calls", self._folder / "exported"
         calls.unlink(missing_ok=True)
         exported.unlink(missing_ok=True)
@@ -129,7 +129,7 @@ class CodeBuild:
                 "CALLS": str(calls),
                 "EXPORTED": str(exported),
                 "FAIL_AT": str(fail_at),
-                "ANSWERS": json.dumps(answers),
+                "ANSWERS": repr(answers),
                 **environment,
             },
             stdin=subprocess.DEVNULL,
@@ -140,10 +140,10 @@ class CodeBuild:
         )
         return Outcome(
             passed=done.returncode == 0,
-            exported={n: v for n, v in json.loads(exported.read_text()).items() if n in names}
+            exported={n: v for n, v in literal_eval(exported.read_text()).items() if n in names}
             if exported.exists()
             else {},
-            calls=[json.loads(line) for line in calls.read_text().splitlines()] if calls.exists() else [],
+            calls=[literal_eval(line) for line in calls.read_text().splitlines()] if calls.exists() else [],
             output=done.stdout + done.stderr,
         )
 
