@@ -126,7 +126,7 @@ def test_jevbench_has_its_231_public_tasks_and_the_two_published_runs() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("right = 2", "right = 3", "published.right is 3, the files have 2 tasks"),
+        ("right = 2", "right = 3", "published: right is 3, the files have 2 tasks"),
         ('sha256 = "', 'sha256 = "x', "sha256"),
         ("description", "title = 1\ndescription", "title"),
     ],
