@@ -29,7 +29,7 @@ _FAMILIES = {
 """Kernels and Intel's generation of x86 families; docs/choosing.md has the sources. t2 is left out: its CPUs
 are lent by credits, which a steady load uses up."""
 _VCPUS_PER_CORE = 2
-"""Of these families: the second is a hyperthread (EC2's guide to instance types, "compute optimized")."""
+"""Of these families, the second a hyperthread (EC2's DescribeInstanceTypes)."""
 
 
 class Rate(NamedTuple):
