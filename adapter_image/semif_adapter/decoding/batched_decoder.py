@@ -14,7 +14,7 @@ from semif_adapter.contract.probabilities import log_sum_exp
 from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.forks import continue_on_fork
 from semif_adapter.decoding.forks import portions as side_by_side
-from semif_adapter.decoding.prefix_tree import PrefixTree, Room
+from semif_adapter.decoding.prefixes.prefix_tree import PrefixTree, Room
 from semif_adapter.decoding.steps import Steps, forward, together
 from semif_adapter.llama.context import ROWS_AT_ONCE, Context
 from semif_adapter.llama.model import Model, Tokens

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from semif_adapter.decoding.continuations import read_continuations
 from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
-from semif_adapter.decoding.prefix_cache import PrefixCache
+from semif_adapter.decoding.prefixes.prefix_cache import PrefixCache
 from semif_adapter.decoding.self_test import can_cut_tail, prove
 from semif_adapter.decoding.steps import Steps, in_turn
 from semif_adapter.decoding.streams import Stream

@@ -15,9 +15,9 @@ from semif_adapter.contract.probabilities import Numbers, log_sum_exp
 from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.forks import continue_on_fork
 from semif_adapter.decoding.forks import portions as side_by_side
-from semif_adapter.decoding.prefix_name import path_of
+from semif_adapter.decoding.prefixes.prefix_name import path_of
+from semif_adapter.decoding.prefixes.sole_prefix import SolePrefix
 from semif_adapter.decoding.self_test import can_cut_tail, prove_joined
-from semif_adapter.decoding.sole_prefix import SolePrefix
 from semif_adapter.decoding.steps import Steps, complete, in_turn, together
 from semif_adapter.decoding.streams import Stream
 from semif_adapter.decoding.tiles import choose_tiles

@@ -17,10 +17,10 @@ from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result
-from semif_adapter.decoding import sole_prefix
 from semif_adapter.decoding.decoder import AskedPrompt
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.joined_decoder import BRANCHES, JoinedDecoder
+from semif_adapter.decoding.prefixes import sole_prefix
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama import context

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Readout, Result
-from semif_adapter.decoding import prefix_cache
+from semif_adapter.decoding.prefixes import prefix_cache
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import BATCH_TOKENS
 from tests.support.models.interleaved import QUESTIONS, Interleaved, Request, ask, events

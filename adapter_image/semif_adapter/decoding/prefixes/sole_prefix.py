@@ -8,7 +8,7 @@ context has it alone. A prefix is computed in pieces of a pass each, and may be 
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from semif_adapter.decoding.prefix_name import Path, common_depth, count_tokens, path_of
+from semif_adapter.decoding.prefixes.prefix_name import Path, common_depth, count_tokens, path_of
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.decoding.streams import Mark, Stream
 from semif_adapter.llama.model import Tokens

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from semif_adapter.decoding.prefix_name import Kept, Path, common_depth, count_tokens, path_of
+from semif_adapter.decoding.prefixes.prefix_name import Kept, Path, common_depth, count_tokens, path_of
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.decoding.streams import Mark, Stream
 from semif_adapter.llama.model import Tokens

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from semif_adapter.decoding.prefix_name import Kept, Path, path_of
+from semif_adapter.decoding.prefixes.prefix_name import Kept, Path, path_of
 from semif_adapter.decoding.steps import Steps, forward
 from semif_adapter.llama.context import Context
 from semif_adapter.llama.model import Tokens
