@@ -7,6 +7,7 @@ from pathlib import Path
 from semif.aws.clients import Aws
 from semif.client.client import DecisionClient
 from semif.client.retry import QUEUEING, Attempt, Retry
+from semif.client.transports.open_transport import CONNECTIONS
 from semif.environment.environment import Environment, load_environment
 from semif.errors import SemifError
 from semif.lock.check import check_lock
@@ -39,13 +40,16 @@ class Target:
         """Where the lock is kept that the present one replaced: `dev.previous.lock.json`."""
         return self.lock_path.with_name(f"{self.environment.name}.previous.lock.json")
 
-    def decision_client(self, on_attempt: Callable[[Attempt], object] = lambda _: None) -> DecisionClient:
-        """Asks the endpoint. Its connections are those of `aws`, there is nothing to close."""
+    def decision_client(
+        self, on_attempt: Callable[[Attempt], object] = lambda _: None, *, connections: int = CONNECTIONS
+    ) -> DecisionClient:
+        """Asks the endpoint, with so many requests out at once."""
         return DecisionClient(
             self.environment.endpoint_name,
             sagemaker_runtime=self.aws.sagemaker_runtime,
             retry=QUEUEING if self.environment.serving_kind.queues else Retry(),
             on_attempt=on_attempt,
+            connections=connections,
         )
 
     def cdk_context(self, stage: str) -> list[str]:

@@ -91,6 +91,14 @@ def test_the_endpoint_answers_the_examples(project: Path, example: str) -> None:
         assert result["probabilities"] == pytest.approx(calibrated.tolist())
 
 
+def test_the_endpoint_answers_a_file_of_decisions(project: Path) -> None:
+    decided = semif(project, "decide", "demo", "examples/requests.jsonl", "--local", "--concurrency", "3")
+    assert decided.returncode == 0, decided.stderr
+    records = [json.loads(line) for line in decided.stdout.splitlines()]
+    assert {record["line"] for record in records} == set(range(1, 7))
+    assert {record["status"] for record in records} == {"answered"}
+
+
 def test_labelled_tasks_are_asked_and_the_lock_is_in_the_run(project: Path) -> None:
     run_it = ("evaluate", "run", "demo", "examples/labelled.jsonl", "--local", "--limit", "2", "-o")
     asked = semif(project, *run_it, "run.jsonl")

@@ -10,8 +10,9 @@ from semif.cli.answer_bars import bars
 from semif.client.client import DecisionClient
 from semif.errors import SemifError, printable
 from semif.policy import EndpointAnswer, Outcome, Policy
+from semif.policy.deliberation import EndpointName
 from semif_adapter.contract.errors import InvalidRequestError
-from semif_adapter.contract.wire import DecisionRequest
+from semif_adapter.contract.wire import Decision, DecisionRequest
 from semif_adapter.forms.invocations import form_of, parse_decisions, read_document
 
 
@@ -28,7 +29,9 @@ def one_decision(body: bytes, *, name: str) -> DecisionRequest:
         document = read_document(body)
         form = form_of(document)
         if form != "decision":
-            raise SemifError(f"{name} has the form {form!r}, a policy judges one decision; ask one at a time")
+            raise SemifError(
+                f'{name} has the form {form!r}, one decision is wanted here ({{"decision": ...}})'
+            )
         request = parse_decisions(document, form, max_decisions=1)
     except InvalidRequestError as error:
         raise SemifError(f"{name}: {error}") from None
@@ -53,24 +56,28 @@ def further_addressees(policy: Policy, addresses: tuple[str, ...]) -> dict[str, 
     return places
 
 
+def options_of(decision: Decision) -> dict[str, str | None]:
+    """Its options as clients take them."""
+    return {option.id: option.description for option in decision.options}
+
+
 def decide_under(
     policy: Policy,
     request: DecisionRequest,
-    client: DecisionClient,
-    further: Mapping[str, DecisionClient],
+    clients: Mapping[EndpointName, DecisionClient],
     *,
     accept_mismatch: bool,
 ) -> Outcome:
-    """The outcome of the request. Raises as `Policy.decide` does."""
+    """The outcome of the request. `clients` has under None who is asked first. Raises as `Policy.decide`."""
     decision = request.decision
     return policy.decide(
-        client,
+        clients[None],
         decision.state,
         decision.question,
-        {option.id: option.description for option in decision.options},
+        options_of(decision),
         id=decision.id,
         order_debiasing=request.parameters.order_debiasing,
-        endpoints=further,
+        endpoints={name: client for name, client in clients.items() if name is not None},
         accept_mismatch=accept_mismatch,
     )
 

@@ -221,7 +221,7 @@ def test_the_command_asks_nobody_where_a_rule_decides(stand_in: StandIn) -> None
         (
             "two-questions.json",
             "large=http://127.0.0.1:1",
-            "has the form 'decisions', a policy judges one decision",
+            "has the form 'decisions', one decision is wanted here",
         ),
         (
             "routing.json",
