@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import click
 from rich import progress as rich
 from rich.console import Console
+from rich.filesize import decimal
 from rich.text import Text
 
 from semif.progress import Progress
@@ -105,4 +106,4 @@ class _Lines:
         began = self._began.setdefault(step, time.monotonic())
         if done == total:
             seconds = time.monotonic() - began
-            click.echo(f"{step}: {total / 1e6:,.1f} MB in {seconds:.1f} s", err=True)
+            click.echo(f"{step}: {decimal(total)} in {seconds:.1f} s", err=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
@@ -100,22 +101,18 @@ def _show(found: Pruning, *, deleted: bool) -> None:
     console.print(table)
     if found.older_bytes:
         console.print(
-            f"older versions of what stays, {_size(found.older_bytes)}, stay: look why they are there"
+            f"older versions of what stays, {decimal(found.older_bytes)}, stay: look why they are there"
         )
     if not found.going:
         console.print("nothing to prune")
         return
     worth = (
-        f"{_size(found.freed_bytes)}, {_size(found.s3_bytes)} in S3 and {_size(found.ecr_bytes)} of layers "
-        f"in ECR that no other image has, about "
+        f"{decimal(found.freed_bytes)}, {decimal(found.s3_bytes)} in S3 and {decimal(found.ecr_bytes)} of "
+        "layers in ECR that no other image has, about "
         f"${found.usd_per_month:,.2f} a month ({PRICES_OF})"
     )
     console.print(f"deleted {worth}" if deleted else f"would free {worth}; nothing was deleted, --yes does")
 
 
 def _row(item: Item) -> tuple[str, ...]:
-    return item.kind, item.sha256[:12], f"{item.written:%Y-%m-%d}", _size(item.bytes), item.kept_by or ""
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:,.2f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
+    return item.kind, item.sha256[:12], f"{item.written:%Y-%m-%d}", decimal(item.bytes), item.kept_by or ""

@@ -258,7 +258,7 @@ def test_the_command_deletes_only_when_told_to(world: SimpleNamespace) -> None:
     assert "nothing was deleted, --yes does" in shown.stdout
     assert f"in s3://{BUCKET}\nin {URI}\n" in shown.stdout
     assert re.search(rf"(?m)^  stays +model +{MODELLED[:12]} .* the Model elsewhere$", shown.stdout)
-    assert re.search(rf"(?m)^  goes +image +{OLDEST[:12]} +2026-11-01 +0.0 MB *$", shown.stdout)
+    assert re.search(rf"(?m)^  goes +image +{OLDEST[:12]} +2026-11-01 +24 bytes *$", shown.stdout)
     sizes = {item["sha256"]: item["bytes"] for item in told["items"] if item["kind"] == "image"}
     assert set(sizes.values()) == {24}, "as DescribeImages tells; moto's takes the configuration's"
     assert told["freed_bytes"] == told["s3_bytes"] + told["ecr_bytes"] > told["ecr_bytes"]
