@@ -70,7 +70,7 @@ def command(
 
     \b
     Examples:
-      semif batch demo-batch --local examples/labelled.jsonl
+      semif batch demo-batch --local examples/requests.jsonl
       semif batch nightly tickets.jsonl --instances 4 --output answers.jsonl
     """
     require_mode(load_environment(environment), "batch")

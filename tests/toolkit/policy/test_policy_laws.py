@@ -87,12 +87,16 @@ def test_a_written_policy_is_read_the_same(policy: Policy, tmp_path_factory: pyt
 
 
 @given(
-    name=st.text(min_size=1, max_size=50), option=st.text(min_size=1, max_size=20), note=st.text(max_size=50)
+    name=st.text(
+        st.characters(exclude_categories=("C", "Z"), include_characters=" "), min_size=1, max_size=50
+    ),
+    option=st.text(min_size=1, max_size=20),
+    note=st.text(max_size=50),
 )
 def test_any_words_come_back_from_a_file(
     name: str, option: str, note: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    assume(name.strip() and name.isprintable() and option not in ("other", PERSON))
+    assume(name.strip() and option.strip() and option not in ("other", PERSON))
     path = tmp_path_factory.getbasetemp() / "words.policy.toml"
     policy = Policy(name=name, description=note, thresholds={option: 0.1, "other": 1e-9})
     write_policy(policy, path)
