@@ -23,17 +23,16 @@ from semif_adapter.decoding.streams import Stream
 from semif_adapter.decoding.tiles import choose_tiles
 from semif_adapter.llama.context import BATCH_TOKENS, Context, Pass, Rows
 from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.machine.mode_memory import JOINED_BRANCHES as BRANCHES
+from semif_adapter.machine.mode_memory import JOINED_ROOM_TOKENS as ROOM_TOKENS
 
 T = TypeVar("T")
 
-BRANCHES = 16
-"""Prompts, and continuations of prompts, at once; a hybrid model keeps a recurrent state for each."""
 SEQUENCES = 1 + BRANCHES
 """The prefix and what goes on from it."""
-PORTION_TOKENS = 4 * BATCH_TOKENS
-"""Of the prompts that are in the context at once, behind their prefix; more only where it is one prompt."""
-ROOM_TOKENS = PORTION_TOKENS + BATCH_TOKENS
-"""What the context holds beside the longest prompt: a portion and a pass of continuations."""
+PORTION_TOKENS = ROOM_TOKENS - BATCH_TOKENS
+"""Of the prompts that are in the context at once, behind their prefix, and of all that is continued behind
+them; more only where it is one prompt."""
 
 
 class _Branch(NamedTuple):
@@ -225,8 +224,8 @@ def _portions(asked: Sequence[AskedPrompt]) -> Iterator[list[AskedPrompt]]:
     tokens = 0
     for one in asked:
         most = BRANCHES // 2 if one.continuations else BRANCHES
-        count = len(one.segments[-1])
-        full = len(portion) == most or tokens + count > PORTION_TOKENS
+        count = len(one.segments[-1]) + sum(len(words) - 1 for words in one.continuations)
+        full = len(portion) >= most or tokens + count > PORTION_TOKENS
         if portion and (full or path_of(one.segments[:-1]) != path_of(portion[0].segments[:-1])):
             yield portion
             portion, tokens = [], 0
