@@ -36,7 +36,7 @@ def context_size(mode: Mode, *, streams: int, context_tokens: int) -> ContextSiz
 
 
 def saved_bytes(mode: Mode, longest: int) -> int:
-    """Most memory of the states saved beside the context, that of the longest prompt being of `longest` bytes.
+    """Most memory of the states saved beside the context; that of the longest prompt has `longest` bytes.
 
     In joined mode one is saved while another, which is then put back, is still there (`sole_prefix.py`).
     """
