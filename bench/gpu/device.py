@@ -29,7 +29,10 @@ def devices() -> list[Device]:
             "NVIDIA GPU and its driver, such as an EC2 instance of g5, g6 or g6e with a GPU image"
         )
     command = [program, f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise SemifError(f"nvidia-smi says nothing for {SECONDS} s: the driver or a device hangs") from None
     rows = [[cell.strip() for cell in row] for row in csv.reader(done.stdout.splitlines())]
     if done.returncode or not rows:
         said = " ".join((done.stderr or done.stdout).split())[:200] or "nothing"

@@ -23,7 +23,7 @@ from semif.errors import SemifError
 from semif.models.sources.cache import cache_root
 from semif.serve.local_adapter import library_folder
 
-REVISION = 1
+REVISION = 2
 """Raised with every change to what is written, as part of the file's name."""
 
 Kind = gguf.GGMLQuantizationType
@@ -50,16 +50,21 @@ def is_quantised(tensor: str, dimensions: int) -> bool:
     return dimensions > 1 and not any(part in tensor for part in ("ssm_alpha", "ssm_beta", "ssm_conv1d"))
 
 
-def matrix_kind(type_name: str, tensor: str, columns: int, layers: int, *, is_output: bool) -> Kind:
-    """The type of the matrix `tensor` in a model of `type_name`; the embeddings may be the output's too."""
-    wanted = _wanted_kind(type_name, tensor, layers, is_output=is_output)
+def matrix_kind(
+    type_name: str, tensor: str, columns: int, layers: int, *, is_output: bool, queries: int
+) -> Kind:
+    """The type of the matrix `tensor` in a model of `type_name`; the embeddings may be the output's too.
+
+    `queries` is how many heads share a key's and a value's.
+    """
+    wanted = _wanted_kind(type_name, tensor, layers, is_output=is_output, queries=queries)
     for kind in (wanted, _FALLBACKS.get(wanted, wanted)):
         if columns % gguf.GGML_QUANT_SIZES[kind][0] == 0:
             return kind
     return Kind.F16
 
 
-def _wanted_kind(type_name: str, tensor: str, layers: int, *, is_output: bool) -> Kind:
+def _wanted_kind(type_name: str, tensor: str, layers: int, *, is_output: bool, queries: int) -> Kind:
     kind = TYPES[type_name][1]
     if kind in {Kind.F16, Kind.Q8_0}:
         return kind
@@ -71,7 +76,8 @@ def _wanted_kind(type_name: str, tensor: str, layers: int, *, is_output: bool) -
     if type_name in {"Q4_K_M", "Q5_K_M"} and tensor.endswith((*_VALUES, _DOWN)):
         favoured = layer < eighth or layer >= 7 * layers // 8 or (layer - eighth) % 3 == 2
         return Kind.Q6_K if favoured else kind
-    return Kind.Q5_K if type_name == "IQ4_NL" and tensor.endswith(_DOWN) and layer < eighth else kind
+    favoured = (tensor.endswith(_DOWN) and layer < eighth) or (tensor.endswith(_VALUES) and queries >= 4)
+    return Kind.Q5_K if type_name == "IQ4_NL" and favoured else kind
 
 
 def quantise(values: npt.NDArray[np.float32], kind: Kind) -> npt.NDArray[Any]:
@@ -121,6 +127,10 @@ def quantised(source: Path, type_name: str) -> Path:
 def _write(reader: gguf.GGUFReader, path: Path, type_name: str) -> None:
     architecture = _value(reader, "general.architecture")
     layers = int(_value(reader, f"{architecture}.block_count"))
+    heads, shared = (
+        np.atleast_1d(_value(reader, f"{architecture}.attention.{name}"))[0]  # of the first layer
+        for name in ("head_count", "head_count_kv")
+    )
     has_output = any(tensor.name == "output.weight" for tensor in reader.tensors)
     output = "output.weight" if has_output else "token_embd.weight"
 
@@ -128,7 +138,12 @@ def _write(reader: gguf.GGUFReader, path: Path, type_name: str) -> None:
         if not is_quantised(tensor.name, len(tensor.shape)):
             return tensor
         kind = matrix_kind(
-            type_name, tensor.name, int(tensor.shape[0]), layers, is_output=tensor.name == output
+            type_name,
+            tensor.name,
+            int(tensor.shape[0]),
+            layers,
+            is_output=tensor.name == output,
+            queries=int(heads // max(shared, 1)),
         )
         data = quantise(gguf.quants.dequantize(tensor.data, tensor.tensor_type), kind)
         return tensor._replace(data=data, tensor_type=kind, n_bytes=data.nbytes)

@@ -20,7 +20,7 @@ from semif.models.presets import load_preset
 from semif.models.sources.cache import cache_root
 from semif.models.sources.fetch import fetch
 
-REVISION = 2
+REVISION = 3
 """Raised with every change to what is written, as part of the file's name."""
 
 SHAPES: dict[str, tuple[Shape, int]] = {
@@ -57,9 +57,9 @@ _POOL_COLUMNS = 256  # a multiple of every type's block
 class QuantizedPool:
     """Matrices cut at random places out of one pool of normal deviates, quantized once a type: fast."""
 
-    def __init__(self, layers: int, type_name: str, seed: int = 0) -> None:
+    def __init__(self, shape: Shape, type_name: str, seed: int = 0) -> None:
         self.file_type = int(TYPES[type_name][0])
-        self._layers = layers
+        self._layers, self._queries = shape.layers, shape.heads // shape.kv_heads
         self._type_name = type_name
         self._random = np.random.default_rng(seed)
         values = self._random.standard_normal(_POOL_VALUES, dtype=np.float32) * np.float32(_DEVIATION)
@@ -72,7 +72,9 @@ class QuantizedPool:
             spread = np.float32(0.3 if "conv1d" in name else _DEVIATION)
             return self._random.standard_normal((rows, columns), dtype=np.float32) * spread, None
         is_output = name == "token_embd.weight"  # all shapes here tie the two
-        kind = matrix_kind(self._type_name, name, columns, self._layers, is_output=is_output)
+        kind = matrix_kind(
+            self._type_name, name, columns, self._layers, is_output=is_output, queries=self._queries
+        )
         if kind not in self._pools:
             self._pools[kind] = quantise(self._values, kind)
         pool = self._pools[kind]
@@ -113,7 +115,7 @@ def random_model(name: str, output: Path | None = None, type_name: str = "Q4_K_M
         folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(path.name + ".partial")
         vocabulary = borrowed_vocabulary().padded(size)
-        write_model(partial, shape, vocabulary, QuantizedPool(shape.layers, type_name), name=f"random-{name}")
+        write_model(partial, shape, vocabulary, QuantizedPool(shape, type_name), name=f"random-{name}")
         partial.replace(path)
     return path
 

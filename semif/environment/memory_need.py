@@ -7,12 +7,12 @@ is left out and a warning says so.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from semif.models.presets import AnyPreset, Preset
 from semif.sagemaker.instances import InstanceType, instance_type
 from semif_adapter.contract.settings import Settings
-from semif_adapter.machine.memory import MAX_STATE_BYTES
+from semif_adapter.machine.mode_memory import chosen_mode, context_size, saved_bytes
 
 OVERHEAD_BYTES = 1 << 30
 """The server, and llama.cpp's buffers: the largest, the logits of a pass of 512 tokens (batched mode and
@@ -55,12 +55,11 @@ class MemoryNeed:
 
 def decision_need(preset: AnyPreset, settings: Settings) -> MemoryNeed:
     """What our adapter takes with these settings."""
-    return _need(
-        preset,
-        tokens=settings.context_tokens * settings.streams,
-        saved_prompts=MAX_STATE_BYTES,
-        gpu_layers=settings.gpu_layers,
-    )
+    mode = chosen_mode(settings, on_gpu=settings.gpu_layers != 0)
+    held = context_size(mode, streams=settings.streams, context_tokens=settings.context_tokens)
+    need = _need(preset, tokens=held.tokens, saved_prompts=0, gpu_layers=settings.gpu_layers)
+    longest = (need.context or 0) * settings.context_tokens // held.tokens
+    return replace(need, saved_prompts=saved_bytes(mode, longest))
 
 
 def text_need(preset: AnyPreset, variables: Mapping[str, str], *, on_gpu: bool) -> MemoryNeed:

@@ -151,5 +151,5 @@ def _number(cell: object) -> float | None:
         return None
     try:
         return float(cell)
-    except ValueError:
+    except (ValueError, OverflowError):  # an integer may be longer than any float
         return None

@@ -45,4 +45,10 @@ def test_a_model_is_written_in_another_type_and_says_which(
 def test_rows_that_k_quants_do_not_fit_get_what_llama_cpp_gives_them(
     tensor: str, columns: int, is_output: bool, kind: Kind
 ) -> None:
-    assert matrix_kind("Q4_K_M", tensor, columns, 28, is_output=is_output) == kind
+    assert matrix_kind("Q4_K_M", tensor, columns, 28, is_output=is_output, queries=2) == kind
+
+
+@pytest.mark.parametrize(("queries", "kind"), [(2, Kind.IQ4_NL), (4, Kind.Q5_K)])
+def test_values_that_many_heads_share_get_more_bits_in_iq4_nl(queries: int, kind: Kind) -> None:
+    found = matrix_kind("IQ4_NL", "blk.9.attn_v.weight", 1024, 24, is_output=False, queries=queries)
+    assert found == kind

@@ -18,11 +18,10 @@ from semif_adapter.decoding.prefixes.prefix_tree import PrefixTree, Room
 from semif_adapter.decoding.steps import Steps, forward, together
 from semif_adapter.llama.context import ROWS_AT_ONCE, Context
 from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.machine.mode_memory import BATCHED_SEQUENCES as SEQUENCES
 
 T = TypeVar("T")
 
-SEQUENCES = 64
-"""Prefixes, prompts and continuations at once; a hybrid model keeps a recurrent state for each."""
 PASS_TOKENS = 512
 """Of one forward pass at most: GPUs want much at once."""
 ROWS_KEPT = 4 * ROWS_AT_ONCE

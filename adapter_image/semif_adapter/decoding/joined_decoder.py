@@ -23,17 +23,16 @@ from semif_adapter.decoding.streams import Stream
 from semif_adapter.decoding.tiles import choose_tiles
 from semif_adapter.llama.context import BATCH_TOKENS, Context, Pass, Rows
 from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.machine.mode_memory import JOINED_BRANCHES as BRANCHES
+from semif_adapter.machine.mode_memory import JOINED_ROOM_TOKENS as ROOM_TOKENS
 
 T = TypeVar("T")
 
-BRANCHES = 16
-"""Prompts, and continuations of prompts, at once; a hybrid model keeps a recurrent state for each."""
 SEQUENCES = 1 + BRANCHES
 """The prefix and what goes on from it."""
-PORTION_TOKENS = 4 * BATCH_TOKENS
-"""Of the prompts that are in the context at once, behind their prefix; more only where it is one prompt."""
-ROOM_TOKENS = PORTION_TOKENS + BATCH_TOKENS
-"""What the context holds beside the longest prompt: a portion and a pass of continuations."""
+PORTION_TOKENS = ROOM_TOKENS - BATCH_TOKENS
+"""Of the prompts that are in the context at once, behind their prefix, and of all that is continued behind
+them; more only where it is one prompt."""
 
 
 class _Branch(NamedTuple):
@@ -119,7 +118,7 @@ class JoinedDecoder:
     def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
         """Run prompts of one request side by side, as many at once as the context takes."""
         decoded: list[DecodedPrompt] = []
-        for portion in _portions(asked):
+        for portion in _portions([self._with_short_end(one) for one in asked]):
             if decoded:
                 yield from self._prefix.rest()
             decoded += yield from self._decode_portion(portion)
@@ -141,9 +140,25 @@ class JoinedDecoder:
         """Free the context."""
         self.context.close()
 
+    def _with_short_end(self, asked: AskedPrompt) -> AskedPrompt:
+        """A prompt that fills a portion alone, most of it moved into its prefix: others may go in between.
+
+        The whole passes before its end, and before what is read of a head. Not where that prefix would be in
+        the way of a shorter one, which is neither saved nor can be cut back to.
+        """
+        *before, last = asked.segments
+        most = self.context.batch_tokens
+        moved = min((len(last) - 1, *asked.marks)) // most * most
+        if not (moved and len(last) > PORTION_TOKENS and self._stream.can_cut):
+            return asked
+        return asked._replace(
+            segments=(*before, last[:moved], last[moved:]), marks=[mark - moved for mark in asked.marks]
+        )
+
     def _decode_portion(self, portion: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
         prefix = portion[0].segments[:-1]
-        computed = yield from self._prefix.hold(prefix)
+        computed = yield from self.prefill(prefix)
+        computed += yield from self._prefix.hold(prefix)
         branches = [
             _Branch(place + 1, asked.segments[-1], asked.marks) for place, asked in enumerate(portion)
         ]
@@ -178,7 +193,7 @@ class JoinedDecoder:
                 passes.append(Pass(branch.sequence, length + start, branch.tokens[start:end], wanted, marks))
             if self._tiles:
                 count = sum(len(one.tokens) for one in passes)
-                passes[-1] = passes[-1]._replace(padding=self._tiles.padding(length, count))
+                passes[-1] = passes[-1]._replace(padding=self._tiles.padding(passes[-1].position, count))
             told = yield passes
             for (place, _, _), read in zip(taken, told, strict=True):
                 rows[place] += [read] if len(read) else []
@@ -225,8 +240,8 @@ def _portions(asked: Sequence[AskedPrompt]) -> Iterator[list[AskedPrompt]]:
     tokens = 0
     for one in asked:
         most = BRANCHES // 2 if one.continuations else BRANCHES
-        count = len(one.segments[-1])
-        full = len(portion) == most or tokens + count > PORTION_TOKENS
+        count = len(one.segments[-1]) + sum(len(words) - 1 for words in one.continuations)
+        full = len(portion) >= most or tokens + count > PORTION_TOKENS
         if portion and (full or path_of(one.segments[:-1]) != path_of(portion[0].segments[:-1])):
             yield portion
             portion, tokens = [], 0
@@ -237,13 +252,15 @@ def _portions(asked: Sequence[AskedPrompt]) -> Iterator[list[AskedPrompt]]:
 
 
 def _passes(lengths: Sequence[int], most: int) -> Iterator[list[tuple[int, int, int]]]:
-    """Segments of these `lengths` one behind another, cut into the fewest passes of `most`, all about equal.
+    """Segments of these `lengths` one behind another, cut into the fewest passes of `most`.
 
-    Of each pass which segments are in it, from where to where.
+    All about equal; one segment alone on the grid of invariant mode, for the same bits. Of each pass which
+    segments are in it, from where to where.
     """
     total = sum(lengths)
     count = -(-total // most)
-    bounds = [total * number // count for number in range(count + 1)]
+    equal = [total * number // count for number in range(count + 1)]
+    bounds = equal if len(lengths) > 1 else [*range(0, total, most), total]
     starts = np.cumsum([0, *lengths]).tolist()
     for low, high in pairwise(bounds):
         yield [

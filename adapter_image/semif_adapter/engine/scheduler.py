@@ -48,7 +48,6 @@ class Scheduler:
         ended = [each for each in self._turns if each.ended]
         for computation in ended:
             self._turns.remove(computation)
-        self._suspects = [each for each in self._suspects if not each.ended]
         if self._alone is not None and self._alone.ended:
             self._alone = None
         return ended
@@ -68,9 +67,11 @@ class Scheduler:
     def step(self, order: Sequence[Computation]) -> bool:
         """Run one forward pass for the first of `order`, with others where they share passes.
 
-        Those that can do nothing now are passed over; whether anything was done at all. After a fault the
-        suspects come first, one by one.
+        Those that can do nothing now, or have ended, are passed over; whether anything was done at all. After
+        a fault the suspects come first, one by one.
         """
+        self._suspects = [each for each in self._suspects if not each.ended]
+        order = [each for each in order if not each.ended]
         for computation in (*self._suspects[:1], *order):
             if computation.abandoned:
                 self._end(computation, AbandonedError("the computation was abandoned"))

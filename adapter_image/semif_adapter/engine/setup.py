@@ -8,7 +8,6 @@ from semif_adapter.archive.prompt_version import DIRECT_OPTIONS
 from semif_adapter.contract.errors import StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Mode, ModelInfo, Readout, TemplateName
-from semif_adapter.decoding import batched_decoder, joined_decoder
 from semif_adapter.decoding.batched_decoder import BatchedDecoder
 from semif_adapter.decoding.decoder import Decoder
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
@@ -17,7 +16,8 @@ from semif_adapter.decoding.whole_decoder import WholeDecoder
 from semif_adapter.engine.model_files import ModelFile
 from semif_adapter.llama.model import Model
 from semif_adapter.machine.cpu import usable_cpus
-from semif_adapter.machine.memory import MAX_STATE_BYTES, cache_bytes, check_memory, recurrent_bytes
+from semif_adapter.machine.memory import cache_bytes, check_memory, recurrent_bytes
+from semif_adapter.machine.mode_memory import chosen_mode, context_size, saved_bytes
 from semif_adapter.prompt.chat_template import Template, chat_template, plain_template
 from semif_adapter.prompt.direct_options import DIRECT_OPTIONS_SYSTEM
 from semif_adapter.prompt.writer import SYSTEM_TEXT
@@ -48,7 +48,8 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
     spec = file.manifest.prompt if file.manifest else None
     head = read_head(model.metadata)
     # An encoder keeps nothing that others could share.
-    mode: Mode = "invariant" if head and head.kind in ENCODER_HEADS else _mode(settings, model)
+    is_encoder = head is not None and head.kind in ENCODER_HEADS
+    mode = "invariant" if is_encoder else chosen_mode(settings, on_gpu=bool(model.gpu_layers))
     readout = _readout(settings.readout, spec, head)
     context_tokens = min(settings.context_tokens, model.trained_context)
     return Setup(
@@ -92,35 +93,21 @@ def _template(asked: TemplateName, readout: Readout, model: Model) -> TemplateNa
 
 
 def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode, context_tokens: int) -> int:
-    """Most memory of saved states: none in batched mode, of encoders, and of sliding windows, whose states
-    are not whole (`invariant_decoder.py`)."""
+    """Most memory of saved states: none of encoders, and of sliding windows, whose states are not whole
+    (`invariant_decoder.py`)."""
     whole = head is not None and head.kind in ENCODER_HEADS
     restored = model.has_recurrent_layers or not model.has_sliding_window
-    if mode == "batched" or whole or not restored:
+    if whole or not restored:
         return 0
-    if mode == "invariant":
-        return MAX_STATE_BYTES
-    # The one that gave way last always stays (`sole_prefix.py`).
-    one = cache_bytes(model.metadata, context_tokens) + recurrent_bytes(model.metadata, 1)
-    return max(MAX_STATE_BYTES, one)
-
-
-def _mode(settings: Settings, model: Model) -> Mode:
-    if settings.mode != "auto":
-        return settings.mode
-    return "batched" if model.gpu_layers else "invariant"
+    longest = cache_bytes(model.metadata, context_tokens) + recurrent_bytes(model.metadata, 1)
+    return saved_bytes(mode, longest)
 
 
 def check_context_memory(setup: Setup, file: ModelFile, model: Model) -> None:
     """Raise StartupError where the weights and what the context will hold are more than this machine has."""
-    tokens, sequences = setup.context_tokens * setup.streams, setup.streams
-    if setup.mode == "batched":
-        sequences = batched_decoder.SEQUENCES
-    elif setup.mode == "joined":
-        tokens = setup.context_tokens + joined_decoder.ROOM_TOKENS
-        sequences = joined_decoder.SEQUENCES
-    cache = cache_bytes(model.metadata, tokens)
-    recurrent = recurrent_bytes(model.metadata, sequences)
+    held = context_size(setup.mode, streams=setup.streams, context_tokens=setup.context_tokens)
+    cache = cache_bytes(model.metadata, held.tokens)
+    recurrent = recurrent_bytes(model.metadata, held.sequences)
     check_memory(file.size, cache + recurrent + setup.saved_state_bytes)
 
 

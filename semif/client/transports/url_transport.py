@@ -1,5 +1,6 @@
 """An adapter asked directly, at its address: on this machine, or behind a load balancer of one's own."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -32,12 +33,13 @@ class UrlTransport(Transport):
     ) -> None:
         """`url` is the server's base, or the address of its `path`; `headers` are further ones.
 
-        What a server repeats of `secrets` is taken out of its replies, which are kept and shown.
+        What a server repeats of `secrets` is taken out of what it says, which is kept and shown.
 
         Raises SemifError for others, for a proxy that is none, and for a key that no header can hold.
         """
         check_url(url)
-        self._target = url.rstrip("/").removesuffix(path) + path
+        # Without a path the address is whole: a slash at its end may be part of it.
+        self._target = url.rstrip("/").removesuffix(path) + path if path else url
         self._headers = {"Content-Type": MEDIA_TYPE, "Accept": MEDIA_TYPE, "Accept-Encoding": "gzip, deflate"}
         if api_key is not None:
             if not re.fullmatch(r"[\x21-\x7e]+", api_key):  # not the key itself: it is a secret
@@ -46,7 +48,8 @@ class UrlTransport(Transport):
         given = {name.lower() for name in headers}
         self._headers = {name: value for name, value in self._headers.items() if name.lower() not in given}
         self._headers |= headers
-        self._secrets = [secret.encode() for secret in secrets]
+        # As they are, and as JSON has them: a quote or a backslash stands behind another one there.
+        self._secrets = [form.encode() for one in secrets for form in {one, json.dumps(one)[1:-1]}]
         sender = HttpSender(proxy=proxy_for(url), connections=connections)
         super().__init__(sender, connections=connections, attempt_seconds=ATTEMPT_SECONDS)
 
@@ -73,9 +76,8 @@ class UrlTransport(Transport):
         content = self._without_secrets(reply.body)
         if reply.status in _REDIRECTS:
             elsewhere = reply.headers.get("Location")
-            where = (
-                f"sends on to {shown(elsewhere)}, where nothing is sent" if elsewhere else "says not where to"
-            )
+            told = shown(self._without_secrets((elsewhere or "").encode()).decode())
+            where = f"sends on to {told}, where nothing is sent" if elsewhere else "says not where to"
             raise RequestRefusedError(
                 f"{self._target} answered {reply.status} and {where}; give the address that answers itself",
                 status=reply.status,

@@ -170,7 +170,9 @@ def cell_text(row: Row, column: str) -> str | None:
             return value
         case bool():
             return "true" if value else "false"
-        case int() | float():
+        case int():  # whole: the ids of some systems have more digits than a float
+            return str(value)
+        case float():
             return f"{value:.15g}"
     message = f"must be text or a number, got {type_name(value)}"
     raise InvalidRequestError(message, problems=[Problem((), f"column {shown(column)} {message}", "cell")])

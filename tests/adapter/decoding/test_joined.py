@@ -200,6 +200,10 @@ def test_an_answer_may_depend_on_its_neighbours_and_is_close_to_the_invariant_on
         together = logits(engine.score(questions, "state-first").results)
         alone = [logits(engine.score([one], "state-first").results)[0] for one in questions]
         apart = logits(invariant.score(questions, "state-first").results)
+        for times in (1, 20, 80, 230):  # a pass and less, several, more than a portion
+            long = [worded("My parcel is late. " * times, "Is it late?")]
+            told = [logits(each.score(long, "schema-first").results) for each in (engine, invariant)]
+            assert told[0] == told[1]
 
     assert together != alone
     assert alone == apart  # nobody stands beside it: the same computation
@@ -257,13 +261,18 @@ def test_prefixes_come_back_from_their_saved_states(
     with fresh() as engine:
         found = [cached(engine, state) for state in states[:2] * 2]
         assert found[-1] == system + len(states[1]) + 2  # the one that was saved last always stays
+    with fresh() as engine:  # and it alone: one that came back makes room again
+        found = [cached(engine, states[place]) for place in (0, 1, 0, 2, 1)]
+        assert found[4] <= system
 
 
+@pytest.mark.parametrize(("layout", "numbers"), [("state-first", (0, 1)), ("schema-first", (0,))])
 def test_a_short_request_goes_between_the_passes_of_a_long_prompt(
-    tiny_gguf: Callable[..., Path], library_dir: Path
+    tiny_gguf: Callable[..., Path], library_dir: Path, layout: Layout, numbers: tuple[int, ...]
 ) -> None:
+    """Whether what is long stands in the prefix or behind it."""
     with opener(tiny_gguf(), library_dir, "letters")(turn_tokens=BATCH_TOKENS) as engine:
-        long = engine.prepare([ask("y" * 1000), ask("y" * 1000, 1)], "state-first")
+        long = engine.prepare([ask("y" * 1060, number) for number in numbers], layout)
         short = engine.prepare([ask("on"), ask("on", 1)], "state-first")
         engine.begin(long)
         engine.scheduler.advance()

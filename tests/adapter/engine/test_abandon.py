@@ -114,8 +114,10 @@ def test_what_is_cached_is_not_counted_until_a_fault_forgets_it(
     assert computation.cost.expected == cost.expected
     while not spoiled.ended:
         engine.scheduler.step([spoiled])
-        engine.scheduler.collect()
     assert isinstance(spoiled.failure, EngineError)
+    engine.scheduler.step([spoiled])
+    assert not spoiled.waiting, "who has ended is not begun again"
+    assert engine.scheduler.collect() == [spoiled]
     assert computation.cost.expected == cost.most
     while not computation.ended:
         engine.scheduler.advance()

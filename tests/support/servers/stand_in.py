@@ -38,6 +38,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.headers.append(dict(self.headers))
         status, body = self.server.script(number, self.path, document)
         self.send_response(status)
+        if 300 <= status < 400:  # the body is where to
+            self.send_header("Location", body.decode())
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

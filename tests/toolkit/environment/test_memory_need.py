@@ -1,6 +1,7 @@
 """Whether a model fits, and how long it may take to start."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.environment.memory_need import (
+    MemoryNeed,
     decision_need,
     memory_problems,
     memory_warnings,
@@ -19,7 +21,8 @@ from semif.errors import ProblemsError
 from semif.models.gguf_file import check_gguf
 from semif.models.presets import load_preset
 from semif_adapter.contract.settings import Settings
-from semif_adapter.machine.memory import cache_bytes
+from semif_adapter.machine.memory import MAX_STATE_BYTES, cache_bytes
+from semif_adapter.machine.mode_memory import JOINED_ROOM_TOKENS
 
 EnvironmentOf = Callable[..., Environment]
 AMI = 'inference_ami_version = "al2023-ami-sagemaker-inference-gpu-4-1"'
@@ -104,6 +107,24 @@ def test_what_stays_in_memory_counts_there_where_only_some_layers_go_to_the_gpu(
     assert list(memory_problems(full, ["ml.g6.12xlarge"]))
     (problem,) = memory_problems(partial, ["ml.g6.xlarge"])
     assert "of memory and GPU memory" in problem
+
+
+def test_each_mode_of_the_adapter_counts_what_it_keeps() -> None:
+    preset = load_preset("qwen3.5-4b")
+
+    def need(mode: str, tokens: int = 4096, **variables: str) -> MemoryNeed:
+        told = {"SEMIF_MODE": mode, "SEMIF_STREAMS": "6", "SEMIF_CONTEXT_TOKENS": str(tokens), **variables}
+        return decision_need(preset, Settings.from_env(told))
+
+    assert need("invariant") == need("auto")
+    assert need("batched") == replace(need("auto", SEMIF_GPU_LAYERS="-1"), on_gpu=False, all_layers=False)
+    joined, invariant = need("joined"), need("invariant")
+    assert (joined.context_tokens, invariant.context_tokens) == (4096 + JOINED_ROOM_TOKENS, 6 * 4096)
+    assert joined.saved_prompts == invariant.saved_prompts == MAX_STATE_BYTES
+    assert need("batched").saved_prompts == 0
+    long = need("joined", 65_536)
+    assert preset.context_bytes_per_token is not None
+    assert long.saved_prompts == 2 * 65_536 * preset.context_bytes_per_token > MAX_STATE_BYTES
 
 
 def test_text_counts_context_and_prompt_cache(environment_of: EnvironmentOf) -> None:

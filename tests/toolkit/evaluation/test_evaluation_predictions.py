@@ -142,3 +142,22 @@ def test_a_file_that_predicts_nothing_is_refused(
     status, _, error = semif(*command, "--id", "id", "--predicted", "llm")
     assert status == 1
     assert said in error
+
+
+def test_numbers_longer_than_a_float_are_told_and_ids_keep_all_their_digits(tmp_path: Path) -> None:
+    asked = {"question": "Which?", "options": [{"id": "a"}, {"id": "b"}], "state": "s", "expected": "a"}
+    tasks, file, output = (tmp_path / name for name in ("tasks.jsonl", "llm.jsonl", "run.jsonl"))
+    ids = [12345678901234567890, 12345678901234567891]
+    tasks.write_text("".join(json.dumps({"id": str(one), **asked}) + "\n" for one in ids))
+    command = ("import", file, "--tasks", tasks, "-o", output, "--id", "id", "--predicted", "llm")
+
+    file.write_text("".join(json.dumps({"id": one, "llm": "a"}) + "\n" for one in ids))
+    assert semif(*command)[0] == 0
+    assert [record.task for record in read_run(output).records] == [str(one) for one in ids]
+
+    rows = [{"id": ids[0], "llm": "a", "p": {"a": 10**400, "b": 0}}, {"id": ids[1], "llm": 10**400}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    status, _, said = semif(*command, "--probabilities", "p")
+    assert status == 1
+    assert "lines 1, 2: the probabilities must be numbers" in said
+    assert "line 2: column 'llm' must be one of the task's options" in said

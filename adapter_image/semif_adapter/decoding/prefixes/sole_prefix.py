@@ -106,13 +106,13 @@ class SolePrefix:
         here = shared if self._stream.can_cut or shared == len(self._held) else 0
         saved = next((end for end in range(len(path), here, -1) if path[:end] in self._states), 0)
         mark = self._states.get(path[:saved])  # saving what is held may drop it
+        if mark is not None:
+            self._states.move_to_end(path[:saved])
         if shared < len(self._held) and self.restores:
             self._save()
         if mark is not None:
             self._held = ()  # a failure must not leave a path that is no longer there
             self._stream.rewind(mark)
-            self._states[path[:saved]] = mark
-            self._states.move_to_end(path[:saved])
             here = saved
         elif here < len(self._held):
             self._cut_to(path[:here])
@@ -132,10 +132,10 @@ class SolePrefix:
         self._held = path
 
     def _save(self) -> None:
-        """Keep the state of what is held beside others while they fit, and at least this one."""
+        """Keep the state of what is held, even where it is too large, and others only beside it."""
         if not self._held or self._held in self._states:
             return
-        mark = self._stream.save()
-        self._states[self._held] = mark
-        while len(self._states) > 1 and sum(each.size for each in self._states.values()) > MAX_STATE_BYTES:
+        left = MAX_STATE_BYTES - self._stream.state_bytes
+        while self._states and sum(each.size for each in self._states.values()) > left:
             self._states.popitem(last=False)
+        self._states[self._held] = self._stream.save()

@@ -117,7 +117,7 @@ def _check_path(path: str) -> None:
 
     try:
         jmespath.compile(path)
-    except jmespath.exceptions.JMESPathError:
+    except (jmespath.exceptions.JMESPathError, RecursionError):
         raise SemifError(
             f"{shown(path)} is no JMESPath expression; write names with dots between and positions in "
             "brackets, as in choices[0].message.content"
@@ -156,7 +156,7 @@ def _words(path: str, document: object) -> str | None:
 
     try:
         found = jmespath.search(path, document)
-    except jmespath.exceptions.JMESPathError:  # a function that takes no such type
+    except (jmespath.exceptions.JMESPathError, ValueError):  # a function of another type, a slice by zero
         return None
     if isinstance(found, bool | int | float):
         return json.dumps(found)

@@ -101,6 +101,40 @@ def test_an_api_of_ones_own_is_asked_with_its_own_body(tasks: Path, tmp_path: Pa
     assert [one.choice for one in read_run(output).records] == ["billing"] * 3
 
 
+@pytest.mark.parametrize("status", [200, 302, 401])
+def test_a_key_that_a_server_repeats_is_kept_nowhere(tasks: Path, tmp_path: Path, status: int) -> None:
+    """In a reply, as JSON has it; in an error; in the address that it sends on to."""
+    key, output = 'sk-"quoted\\key"-of-this-test', tmp_path / "run.jsonl"
+    inside = json.dumps(key)[1:-1]
+
+    def repeats(number: int, path: str, document: Any) -> tuple[int, bytes]:
+        if status == 302:
+            return status, f"http://127.0.0.1/login?key={key}".encode()
+        reply = {"model": f"m {key}", "choices": [{"message": {"content": key}}], "error": {"message": key}}
+        return status, json.dumps(reply).encode()
+
+    with running(StandIn(repeats)) as server:
+        command = ("--url", server.url, "--as", "chat", "--header", "X-Api-Key: env:LLM_KEY")
+        _, report, said = evaluate(*command, tasks, "-o", output, LLM_KEY=key)
+    for told in (output.read_text() if output.exists() else "", report, said):
+        assert key not in told
+        assert inside not in told
+
+
+def test_a_slash_may_end_the_address_of_an_api_of_ones_own(tasks: Path, tmp_path: Path) -> None:
+    paths, body = [], tmp_path / "body.json"
+    body.write_text('{"text": "{state}"}')
+
+    def answers(number: int, path: str, document: Any) -> tuple[int, bytes]:
+        paths.append(path)
+        return 200, b'["billing"]'
+
+    with running(StandIn(answers)) as server:
+        how = ("--as", "chat", "--body", body, "--answer-path", "[0]", "--limit", "1")
+        evaluate("--url", f"{server.url}/predict/", *how, tasks, "-o", tmp_path / "run.jsonl")
+    assert set(paths) == {"/predict/"}
+
+
 @pytest.mark.parametrize("base", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
 def test_the_address_may_be_a_base_or_whole(tasks: Path, tmp_path: Path, base: str) -> None:
     paths = []
@@ -135,6 +169,7 @@ URL = ("--url", "http://127.0.0.1:1")
         (("dev", "--as", "chat", "--header", "A: b"), 2, "--header is for --url"),
         ((*URL, "--as", "chat", "--prompt", "Which?"), 1, "the prompt has no {state}"),
         ((*URL, "--as", "chat", "--answer-path", "choices.0"), 1, "'choices.0' is no JMESPath expression"),
+        ((*URL, "--as", "chat", "--answer-path", "[" * 9000), 1, "is no JMESPath expression"),
         ((*URL, "--header", "no header"), 1, "write NAME: VALUE"),
         ((*URL, "--header", "Content-Type: text/plain"), 1, "semif writes it itself"),
         ((*URL, "--header", f"Authorization: Bearer {KEY}"), 1, "write 'Authorization: env:VARIABLE'"),
