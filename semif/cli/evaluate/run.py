@@ -7,7 +7,7 @@ import click
 
 from semif.cli.evaluate.chat import Chat, chat_options
 from semif.cli.evaluate.table import table_options
-from semif.cli.options import api_key, key_remedy, target_options, url_option
+from semif.cli.options import NumberRange, api_key, key_remedy, target_options, url_option
 from semif.cli.output import json_option
 from semif.cli.progress import count_on_stderr
 from semif.client.errors import DecisionError
@@ -45,7 +45,7 @@ from semif.target.target import open_target
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(0, 1000, min_open=True),
+    type=NumberRange(0, 1000, min_open=True),
     help="Arrivals per second, answered or not; latency counts from the planned arrival.",
 )
 @click.option(
