@@ -106,9 +106,9 @@ def run(
       semif evaluate run dev tickets.csv -o dev.jsonl --state text --expected team \\
         --question "Which team?" --options options.toml --slice language,channel
       semif evaluate run --url http://127.0.0.1:8081 --as chat tasks.jsonl -o chat.jsonl
-      semif evaluate run --url https://api.example.com/v1 --as chat --model NAME --system @system.txt \
+      semif evaluate run --url https://api.example.com/v1 --as chat --model NAME --system @system.txt \\
         --prompt "{state}" --header "Authorization: Bearer env:API_KEY" tasks.jsonl -o llm.jsonl
-      semif evaluate run --url https://classifier.example.com/predict --as chat --body body.json \
+      semif evaluate run --url https://classifier.example.com/predict --as chat --body body.json \\
         --answer-path result.label tasks.jsonl -o ours.jsonl
     """
     need_evaluate_extra()
