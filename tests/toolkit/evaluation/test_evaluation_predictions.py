@@ -122,6 +122,8 @@ def test_all_that_is_wrong_is_told_at_once_and_nothing_is_written(tasks: Path, t
     ):
         assert f"line {number}: {what}" in said
     assert "somewhere" not in said
+    assert "write an option's id, or nothing where none was named" in said
+    assert "options: 'billing', 'shipping', 'technical'" in said
     assert not (tmp_path / "run.jsonl").exists()
 
 
