@@ -137,6 +137,7 @@ def test_any_text_that_csv_can_quote_arrives(
         (b"text,team;x;y\na,bank;1;2\n", r"'text,team', 'x', 'y', its first line read with semicolons"),
         (HEAD.encode() + b"\xff,bank,en\n", "is not UTF-8: byte 19 is wrong; save it as CSV UTF-8"),
         ((HEAD + "a,bank,en\n").encode("utf-16"), "is in UTF-16; save it as UTF-8"),
+        (b"PK\x03\x04\x14", "is a workbook of Excel, or another zip archive; save it as CSV UTF-8"),
         (HEAD.encode() + b'a,bank,"en\n', "line 2: unexpected end of data"),
         (HEAD.encode() + b"a,bank\n", "line 2: it has 2 cells, the first line names 3 columns"),
         (HEAD.encode() + b'"a\nb",bank,en\n,Bank,en\n', r"line 4: state is missing"),
