@@ -1,5 +1,6 @@
 """`semif evaluate run`: ask labelled tasks and keep every answer."""
 
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from semif.evaluation.asking.concurrency import MAX_IN_FLIGHT
 from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.runs.run_file import Asking
+from semif.evaluation.runs.run_file import Asking, read_run
 from semif.evaluation.tasks.suite import load_suite, of_suite, suite_names
 from semif.evaluation.tasks.table_tasks import Columns
 from semif.evaluation.tasks.task_sets import read_task_sets
@@ -154,7 +155,17 @@ def run(
 
     summary = print_report(output, html=None, markdown_file=None, as_json=as_json)
     if not summary.answered.part:
-        raise SemifError(f"no task got a valid answer; {output} has what came instead")
+        raise SemifError(f"no task got a valid answer; {output} has what came instead, {_mostly(output)}")
+
+
+def _mostly(output: Path) -> str:
+    """What came most often in place of an answer."""
+    errors = [record.error for record in read_run(output).records]
+    words = Counter(
+        "words that name no option" if error is None else error.message or error.code for error in errors
+    )
+    ((most, count),) = words.most_common(1)
+    return f"{count} of {len(errors)} times: {' '.join(most.split())}"
 
 
 def _is_environment(name: str) -> bool:
