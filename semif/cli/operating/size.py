@@ -45,7 +45,7 @@ from semif.target.target import open_target
     type=NumberRange(0, 1, max_open=True),
     default=0.0,
     show_default=True,
-    help="Share of the prompt tokens that is cached: cached_tokens through input_tokens of the answers.",
+    help="Share of the prompt tokens that is cached: cached_tokens divided by input_tokens of the answers.",
 )
 @click.option(
     "--tokens-per-second",
