@@ -144,3 +144,16 @@ def test_a_file_that_predicts_nothing_is_refused(
     status, _, error = semif(*command, "--id", "id", "--predicted", "llm")
     assert status == 1
     assert said in error
+
+
+def test_a_comparison_counts_words_that_name_no_option_on_both_sides(tasks: Path, tmp_path: Path) -> None:
+    files = []
+    for name, answer in (("a", ""), ("b", "billing")):
+        table, run = tmp_path / f"{name}.csv", tmp_path / f"{name}.jsonl"
+        table.write_text(f"id,llm\nt1,{answer}\nt2,shipping\n")
+        told = semif("import", table, "--tasks", tasks, "-o", run, "--id", "id", "--predicted", "llm")
+        assert told[0] == 0, told
+        files.append(run)
+    status, output, _ = semif("compare", *files)
+    (row,) = [line.split() for line in output.splitlines() if "words that name no option" in line]
+    assert (status, row[5:7]) == (0, ["1", "0"])
