@@ -52,8 +52,8 @@ def test_predictions_become_a_run_that_tells_where_they_are_from(tasks: Path) ->
     assert told.sha256 == hashlib.sha256(content.encode()).hexdigest()
     assert (run.header.target.kind, run.header.target.name) == ("predictions", "llm.csv")
     assert run.records[0].question_sha256 is not None
-    assert "no prediction, and left out: 1 tasks: t4" in said
-    assert "of no task, and left out: 1 rows" in said
+    assert "no prediction, and left out: 1 task: t4" in said
+    assert "of no task, and left out: 1 row\n" in said
     assert "3, of 4: the run is not complete" in report
     assert "words that name no option" in report
     assert "Latency" not in report
