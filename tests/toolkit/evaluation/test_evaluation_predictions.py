@@ -146,6 +146,14 @@ def test_a_file_that_predicts_nothing_is_refused(
     assert said in error
 
 
+def test_predictions_without_probabilities_have_no_threshold(tasks: Path) -> None:
+    imported(tasks, "llm.csv", "id,llm\nt1,billing\n")
+    done = CliRunner().invoke(
+        main, ["calibrate", "thresholds", str(tasks.with_name("run.jsonl")), "--coverage", "0.5"]
+    )
+    assert (done.exit_code, "`semif evaluate import --probabilities` takes them" in done.stderr) == (1, True)
+
+
 def test_a_comparison_counts_words_that_name_no_option_on_both_sides(tasks: Path, tmp_path: Path) -> None:
     files = []
     for name, answer in (("a", ""), ("b", "billing")):
