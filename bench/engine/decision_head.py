@@ -6,6 +6,7 @@ compared is the processor's time, which a busy machine disturbs least. The model
 random weights in few and narrow layers: its ratios are of work done, not of a published model's speed.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -42,6 +43,7 @@ def main() -> int:
     if len(sys.argv) > 2:
         _serve(sys.argv[1], Path(sys.argv[2]))
         return 0
+    argparse.ArgumentParser(prog="bench.engine.decision_head", description=__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         gguf = Path(folder) / "kev.gguf"
         _write(gguf)

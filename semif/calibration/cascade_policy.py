@@ -59,13 +59,19 @@ def write_cascade_policy(
 
     Returns whether it says what it was made for: runs of other servers, or of earlier versions, do not.
     Raises NoCascadeError where one of the models is never asked, SemifError where the tasks have several sets
-    of options or questions, the runs asked other words, and where the file is there or cannot be written.
+    of options or questions, the runs asked other words, the large model answers in words alone, and where the
+    file is there or cannot be written.
     """
     check_new(wanted.path)
     always = point.escalated.part == point.escalated.whole
     if always or point.escalated.part == cascade.points[0].escalated.part:
         raise NoCascadeError(
             f"no policy is written, the advice is: {advice(cascade, point)}; leave -o out for the curve"
+        )
+    if all(task.large_probability is None for task in cascade.tasks):
+        raise SemifError(
+            f"no policy is written, {wanted.large} has no probabilities, by which a policy judges an answer; "
+            f"the advice is: {advice(cascade, point)}; leave -o out for the curve"
         )
     small, large = (
         read_judged([path], family=wanted.family, calibration=None) for path in (wanted.small, wanted.large)

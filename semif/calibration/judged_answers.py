@@ -120,9 +120,11 @@ def _judged(run: EvaluationRun, record: Record, calibration: LoadedCalibration |
     if calibration is not None:
         probabilities = _calibrated(run, record, calibration)
     if probabilities is None:
+        kind = run.header.target.kind
+        there = "; `semif evaluate import --probabilities` takes them along" if kind == "predictions" else ""
         raise SemifError(
-            f"{run.path} holds answers without probabilities (asked was a target of kind "
-            f"{run.header.target.kind}), which have no threshold"
+            f"{run.path} holds answers without probabilities (asked was a target of kind {kind}), which "
+            f"have no threshold{there}"
         )
     return JudgedAnswer(
         probability=max(probabilities),

@@ -1,5 +1,6 @@
 """What every command on an environment takes, and where it prints its steps."""
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,17 @@ from semif.errors import SemifError
 from semif.project.whole_files import cannot_read, check_writable
 
 Command = Callable[..., Any]
+
+
+class NumberRange(click.FloatRange):
+    """A range of numbers. Click's own takes NaN, past any bound, and infinity where there is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Fails as click's own does."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number.", param, ctx)
+        return number
 
 
 def environment_argument(command: Command) -> Command:

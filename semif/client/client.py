@@ -191,8 +191,8 @@ class DecisionClient:
         room, all of them hold back together, and what was refused is sent again, as long as the server
         answers anything within `retry.total_seconds`. `items` are read as there is room, and may be without
         an end; who stops reading cuts off what is out. `timeout` is for each sending. A question without an
-        id gets its place: `decision-1`. Raises SemifError for a concurrency that is none, ClosedClientError
-        where the client is closed.
+        id gets its place: `decision-1`. Raises SemifError for a concurrency that is none and for an item that
+        is none, ClosedClientError where the client is closed.
         """
         self._transport.check_open()
         bulk = Bulk(

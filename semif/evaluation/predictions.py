@@ -16,7 +16,7 @@ from semif.evaluation.tasks.labelled_tasks import LabelledTask, TaskSet
 from semif.evaluation.tasks.lines_error import LinesError
 from semif.evaluation.tasks.near_labels import near_option
 from semif.evaluation.tasks.option_orders import OrderedTask
-from semif.evaluation.tasks.rows import Row, cell_text, rows_with
+from semif.evaluation.tasks.rows import Row, cell_text, names_of, rows_with
 from semif.evaluation.tasks.task_lines import MAX_FILE_BYTES
 from semif.project.whole_files import read_whole
 from semif_adapter.contract.errors import InvalidRequestError
@@ -107,9 +107,20 @@ def _predicted(
             problems += ((number, text) for text in _problems(row, said, tasks[name], columns))
             found[name] = _content(row, said, tasks[name], columns)
     if problems:
-        advice = f"predicted is the column {shown(columns.predicted)}; it is empty where no option was named"
-        raise LinesError(path, problems, (advice,))
+        raise LinesError(path, problems, _advice(columns, tasks))
     return found, of_no_task
+
+
+def _advice(columns: PredictionColumns, tasks: Mapping[str, LabelledTask]) -> tuple[str, ...]:
+    """What a row holds; of the options only where all tasks have the same."""
+    what = (
+        f"predicted is the column {shown(columns.predicted)}: write an option's id, or nothing where none "
+        "was named, which counts as not right"
+    )
+    sets = {frozenset(option.id for option in task.options): task.options for task in tasks.values()}
+    if len(sets) > 1:
+        return (what,)
+    return what, f"options: {names_of([option.id for option in sets.popitem()[1]])}"
 
 
 def _problems(row: Row, said: str | None, task: LabelledTask, columns: PredictionColumns) -> Iterator[str]:

@@ -56,8 +56,11 @@ def read_bounded(file: BinaryIO, limit: int, name: object) -> bytes:
 def utf8(content: bytes, name: object) -> bytes:
     """`content`, which a person wrote, without the mark that editors on Windows put before UTF-8.
 
-    Raises SemifError, which names `name`, for UTF-16, in which Windows' older programs save.
+    Raises SemifError, which names `name`, for UTF-16, in which Windows' older programs save, and for a zip
+    archive, which Excel's workbooks are.
     """
+    if content.startswith(b"PK\x03\x04"):
+        raise SemifError(f"{name} is a workbook of Excel, or another zip archive; save it as CSV UTF-8")
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise SemifError(f"{name} is in UTF-16; save it as UTF-8")
     return content.removeprefix(BOM_UTF8)

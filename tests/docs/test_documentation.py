@@ -139,7 +139,9 @@ def test_every_help_shows_whole_summaries_and_an_example() -> None:
         shown = command.get_help(click.Context(command, info_name=path, terminal_width=80))
         assert "...\n" not in shown.partition("\nCommands:")[2] + "\n", path
         if not isinstance(command, click.Group):
-            assert f"  {path}" in shown.partition("Example")[2], path
+            examples = shown.partition("Example")[2].partition("\nOptions:")[0]
+            assert f"  {path}" in examples, path
+            assert not re.search(r"\S   +--", examples), path  # a backslash was lost
 
 
 def test_the_reference_is_what_the_types_say() -> None:

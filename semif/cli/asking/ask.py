@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import click
 
-from semif.cli.options import environment_argument, target_options
+from semif.cli.options import NumberRange, environment_argument, target_options
 from semif.cli.output import json_option
 from semif.client.chat import chat_request, complete, stream
 from semif.environment.asking import require_kind, require_mode
@@ -30,7 +30,7 @@ STILL_THINKING = "semif: the model was still thinking at its last token; raise -
     help="Longest answer; SageMaker ends an invocation after 60 seconds.",
 )
 @click.option(
-    "--temperature", type=click.FloatRange(0, 2), help="0 for the likeliest words; default: the server's."
+    "--temperature", type=NumberRange(0, 2), help="0 for the likeliest words; default: the server's."
 )
 @click.option("--stream", "streaming", is_flag=True, help="Show the words as they come.")
 @target_options

@@ -8,7 +8,8 @@ from rich.markup import escape
 
 from semif.cli.answer_bars import bars
 from semif.client.client import DecisionClient
-from semif.errors import SemifError, printable
+from semif.environment.environment import environment_names
+from semif.errors import SemifError, printable, shown
 from semif.policy import EndpointAnswer, Outcome, Policy
 from semif.policy.deliberation import EndpointName
 from semif_adapter.contract.errors import InvalidRequestError
@@ -42,7 +43,7 @@ def one_decision(body: bytes, *, name: str) -> DecisionRequest:
 def further_addressees(policy: Policy, addresses: tuple[str, ...]) -> dict[str, Addressee]:
     """Where each endpoint of the policy's fallback is: at an address `NAME=URL`, else the environment NAME.
 
-    Raises SemifError for an address without such a name.
+    Raises SemifError for an address without such a name, and for a name that is neither.
     """
     places = {name: Addressee(name, is_url=False) for name in policy.fallback.endpoints}
     for text in addresses:
@@ -53,6 +54,13 @@ def further_addressees(policy: Policy, addresses: tuple[str, ...]) -> dict[str, 
                 f"--endpoint {text}: give NAME=URL, once for a name of the policy's fallback ({known})"
             )
         places[name] = Addressee(url, is_url=True)
+    there = environment_names()
+    for name, place in places.items():
+        if not place.is_url and name not in there:
+            raise SemifError(
+                f"the policy's fallback asks {shown(name)}, which is no environment; give its address by "
+                f"--endpoint {name}=URL, or name an environment in the policy: {', '.join(there) or 'none'}"
+            )
     return places
 
 
@@ -89,6 +97,8 @@ def show_outcome(console: Console, request: DecisionRequest, outcome: Outcome) -
     )
     for answer in outcome.answers:
         if isinstance(answer, EndpointAnswer):
+            if answer.endpoint is not None:
+                console.print(f"  {escape(printable(answer.endpoint))}:")
             console.print(bars(answer.probabilities, blocks="utf" in console.encoding.lower()))
     what = "a person decides" if outcome.option is None else f"outcome {outcome.option}"
     console.print(

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from semif.cli.calibrate.options import tell_made_for_nothing
+from semif.cli.options import NumberRange
 from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
 
@@ -21,7 +22,7 @@ _NOTE = (
     "model alone, in percentage points, the paired 95% interval. The last row asks the large model alone. "
     "--json has the intervals of time and cost, too."
 )
-_SHARE = click.FloatRange(0, 1)
+_SHARE = NumberRange(0, 1)
 
 
 @click.command()
@@ -35,7 +36,7 @@ _SHARE = click.FloatRange(0, 1)
 @click.option("--escalate", type=_SHARE, help="Escalate at most this share of the decisions.")
 @click.option(
     "--prices",
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     nargs=2,
     metavar="SMALL LARGE",
     help="What a decision of each costs, in any unit: tells the cost, too.",
@@ -43,7 +44,7 @@ _SHARE = click.FloatRange(0, 1)
 @click.option("--family", metavar="NAME", help="Take the tasks of this family alone.")
 @click.option(
     "--large-precision",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=NumberRange(0, 1, min_open=True, max_open=True),
     help="Take the large model's answers as long as at least this share is right, surely; the policy hands "
     "the others to a person.",
 )

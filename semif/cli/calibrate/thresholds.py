@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semif.cli.calibrate.options import report_left_out, run_files, tell_made_for_nothing
+from semif.cli.options import NumberRange
 from semif.cli.output import json_option, print_json
 from semif.evaluation.extra import need_evaluate_extra
 
@@ -23,17 +24,17 @@ LADDER = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 @run_files
 @click.option(
     "--precision",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=NumberRange(0, 1, min_open=True, max_open=True),
     help="Accept as much as can be with at least this share of the accepted right, surely.",
 )
 @click.option(
     "--coverage",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=NumberRange(0, 1, min_open=True),
     help="Accept at least this share of the answers, the surest first.",
 )
 @click.option(
     "--cost-of-error",
-    type=click.FloatRange(0, 1e6, min_open=True),
+    type=NumberRange(0, 1e6, min_open=True),
     help="Make decisions cheapest, where a wrong one costs as much as so many handed over.",
 )
 @click.option(

@@ -67,9 +67,15 @@ def import_(
     if found.without:
         rest = len(found.without) - _MAX_NAMED
         names = printable(", ".join(found.without[:_MAX_NAMED])) + (f" and {rest} more" if rest > 0 else "")
-        click.echo(f"semif: no prediction, and left out: {len(found.without)} tasks: {names}", err=True)
+        click.echo(
+            f"semif: no prediction, and left out: {_count(len(found.without), 'task')}: {names}", err=True
+        )
     if found.of_no_task:
-        click.echo(f"semif: of no task, and left out: {found.of_no_task} rows", err=True)
+        click.echo(f"semif: of no task, and left out: {_count(found.of_no_task, 'row')}", err=True)
     from semif.cli.evaluate.printing import print_report  # noqa: PLC0415 - heavy, and an extra
 
     print_report(output, html=None, markdown_file=None, as_json=as_json)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,5 +1,6 @@
 """`semif evaluate run`: ask labelled tasks and keep every answer."""
 
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import click
 
 from semif.cli.evaluate.chat import Chat, chat_options
 from semif.cli.evaluate.table import table_options
-from semif.cli.options import api_key, key_remedy, target_options, url_option
+from semif.cli.options import NumberRange, api_key, key_remedy, target_options, url_option
 from semif.cli.output import json_option
 from semif.cli.progress import count_on_stderr
 from semif.client.errors import DecisionError
@@ -17,7 +18,7 @@ from semif.evaluation.asking.concurrency import MAX_IN_FLIGHT
 from semif.evaluation.asking.evaluation import evaluate
 from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
-from semif.evaluation.runs.run_file import Asking
+from semif.evaluation.runs.run_file import Asking, read_run
 from semif.evaluation.tasks.suite import load_suite, of_suite, suite_names
 from semif.evaluation.tasks.table_tasks import Columns
 from semif.evaluation.tasks.task_sets import read_task_sets
@@ -45,7 +46,7 @@ from semif.target.target import open_target
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(0, 1000, min_open=True),
+    type=NumberRange(0, 1000, min_open=True),
     help="Arrivals per second, answered or not; latency counts from the planned arrival.",
 )
 @click.option(
@@ -106,9 +107,9 @@ def run(
       semif evaluate run dev tickets.csv -o dev.jsonl --state text --expected team \\
         --question "Which team?" --options options.toml --slice language,channel
       semif evaluate run --url http://127.0.0.1:8081 --as chat tasks.jsonl -o chat.jsonl
-      semif evaluate run --url https://api.example.com/v1 --as chat --model NAME --system @system.txt \
+      semif evaluate run --url https://api.example.com/v1 --as chat --model NAME --system @system.txt \\
         --prompt "{state}" --header "Authorization: Bearer env:API_KEY" tasks.jsonl -o llm.jsonl
-      semif evaluate run --url https://classifier.example.com/predict --as chat --body body.json \
+      semif evaluate run --url https://classifier.example.com/predict --as chat --body body.json \\
         --answer-path result.label tasks.jsonl -o ours.jsonl
     """
     need_evaluate_extra()
@@ -142,7 +143,8 @@ def run(
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
         target = endpoint_target(where, form, connections=connections, chat=chat.request)
-    with key_remedy(url), closing(target), count_on_stderr(output.name) as on_answer:
+    own_key = bool(chat.secrets)  # in a header: the variable of an adapter's key is not what is wrong
+    with key_remedy(None if own_key else url), closing(target), count_on_stderr(output.name) as on_answer:
         try:
             evaluate(target, sets, asking, output, on_answer, suite=asked_suite)
         except (DecisionError, KeyboardInterrupt):
@@ -153,7 +155,17 @@ def run(
 
     summary = print_report(output, html=None, markdown_file=None, as_json=as_json)
     if not summary.answered.part:
-        raise SemifError(f"no task got a valid answer; {output} has what came instead")
+        raise SemifError(f"no task got a valid answer; {output} has what came instead, {_mostly(output)}")
+
+
+def _mostly(output: Path) -> str:
+    """What came most often in place of an answer."""
+    errors = [record.error for record in read_run(output).records]
+    words = Counter(
+        "words that name no option" if error is None else error.message or error.code for error in errors
+    )
+    ((most, count),) = words.most_common(1)
+    return f"{count} of {len(errors)} times: {' '.join(most.split())}"
 
 
 def _is_environment(name: str) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import click
 
-from semif.cli.options import environment_argument, target_options
+from semif.cli.options import NumberRange, environment_argument, target_options
 from semif.cli.output import json_option, print_json
 from semif.deployment.endpoint.capacity import MAX_BUSY, FleetSize, RequestLoad, size
 from semif.deployment.endpoint.estimated_rate import EstimatedRate, estimate_rate
@@ -22,7 +22,7 @@ from semif.target.target import open_target
 @click.option(
     "--rps",
     "requests_per_second",
-    type=click.FloatRange(0, 1e6, min_open=True),
+    type=NumberRange(0, 1e6, min_open=True),
     required=True,
     help="Requests a second, of all callers together.",
 )
@@ -42,14 +42,14 @@ from semif.target.target import open_target
 @click.option(
     "--cached",
     "cached_share",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=NumberRange(0, 1, max_open=True),
     default=0.0,
     show_default=True,
-    help="Share of the prompt tokens that is cached: cached_tokens through input_tokens of the answers.",
+    help="Share of the prompt tokens that is cached: cached_tokens divided by input_tokens of the answers.",
 )
 @click.option(
     "--tokens-per-second",
-    type=click.FloatRange(0, 1e9, min_open=True),
+    type=NumberRange(0, 1e9, min_open=True),
     help="What one instance computes; default: the figures of ENV's endpoint in the last hour.",
 )
 @click.option("--url", metavar="URL", help="Ask the adapter at this address for its tokens per second.")

@@ -12,7 +12,7 @@ import click
 from semif.aws.clients import Aws
 from semif.aws.stacks import deployed_stacks
 from semif.cli.deployment_steps import sole_work
-from semif.cli.options import environment_argument, steps_on_stderr, target_options
+from semif.cli.options import NumberRange, environment_argument, steps_on_stderr, target_options
 from semif.errors import SemifError
 from semif.project.root import project_root
 from semif.project.whole_files import check_writable
@@ -31,7 +31,7 @@ _ENDS = (signal.SIGTERM, signal.SIGHUP)
 @environment_argument
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=NumberRange(min=0, min_open=True),
     default=10.0,
     show_default=True,
     metavar="USD",
@@ -39,7 +39,7 @@ _ENDS = (signal.SIGTERM, signal.SIGHUP)
 )
 @click.option(
     "--max-minutes",
-    type=click.FloatRange(min=0, min_open=True),
+    type=NumberRange(min=0, min_open=True),
     default=360.0,
     show_default=True,
     metavar="MINUTES",
@@ -47,7 +47,7 @@ _ENDS = (signal.SIGTERM, signal.SIGHUP)
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0, max=1),
+    type=NumberRange(min=0, max=1),
     default=0.02,
     show_default=True,
     help="How far a probability may be from this machine's.",

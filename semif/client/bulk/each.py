@@ -167,9 +167,18 @@ class Bulk(Generic[Choice_co]):
         return EachAnswer(work.position, result, error)
 
     def _prepared(self, position: int, item: "Item[Choice_co]") -> "_Work[Choice_co] | EachAnswer[Choice_co]":
-        state, question, *given = item
+        match item:
+            case (state, Question() as question):
+                given = None
+            case (state, Question() as question, given):
+                pass
+            case _:
+                raise SemifError(
+                    f"item {position}: must be (state, question) or (state, question, inference id), with a "
+                    "semif.Question"
+                )
         try:
-            inference_id = checked_inference_id(given[0] if given else None)
+            inference_id = checked_inference_id(given)
             request = one_decision(
                 state, question, self._order_debiasing, default_id=f"{DECISION_ID}-{position + 1}"
             )

@@ -20,7 +20,7 @@ class RequestLoad:
     questions: int = 1
     """Of one request, about one state."""
     cached_share: float = 0.0
-    """Of all prompt tokens, those that need no computing: `cached_tokens` through `input_tokens`, summed
+    """Of all prompt tokens, those that need no computing: `cached_tokens` divided by `input_tokens`, summed
     over the answers of a request. Below 1."""
 
     @property

@@ -12,6 +12,8 @@ _CAPTURE_WARNING = (
     "data_capture: what callers send is kept word for word for {days} days, {percent} % of it; tell them, "
     "and mind who may read the bucket"
 )
+_CUT_SECONDS = 60
+"""After which SageMaker ends an invocation; what the adapter answers later reaches nobody."""
 
 
 class Realtime(EndpointMode):
@@ -33,13 +35,19 @@ class Realtime(EndpointMode):
         return kind.asking_command(command_line, file)
 
     def problems(self, tables: RawTables, kind: ServingKind | None, /) -> Iterator[str]:
-        """There is no queue that [async] could set."""
+        """There is no queue that [async] could set, and no caller is there any more after a minute."""
         if "async" in tables:
             yield "[async] is for asynchronous endpoints; write mode = 'async' in [endpoint], or remove it"
         if "data_capture" in tables and kind is not None and not kind.runs_adapter:
             yield (
                 f"[data_capture] does not go with kind = '{kind.name}': what is captured is read as requests "
                 f"to our adapter and its answers, and here {kind.container} answers; remove it"
+            )
+        seconds = table_in(tables, "adapter").get("deadline_seconds")
+        if isinstance(seconds, int | float) and seconds >= _CUT_SECONDS:
+            yield (
+                f"adapter.deadline_seconds = {seconds:g}: SageMaker ends a request after {_CUT_SECONDS} s, "
+                "and the adapter must answer before that; take less, or mode = 'async' in [endpoint]"
             )
         yield from super().problems(tables, kind)
 

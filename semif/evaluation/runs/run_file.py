@@ -15,6 +15,7 @@ from pydantic_core import from_json
 
 from semif.errors import MAX_TOLD, ProblemsError, SemifError
 from semif.evaluation.tasks.asked_table import AskedTable
+from semif.evaluation.tasks.rows import is_table
 from semif.evaluation.tasks.suite import Suite
 from semif.project.whole_files import read_whole
 from semif_adapter.archive.manifest import Sha256
@@ -227,6 +228,11 @@ def read_run(path: Path) -> EvaluationRun:
             raise SemifError(
                 f"{path} is no run file, it looks like a file of tasks: line 1 has `expected`; ask them by "
                 "`semif evaluate run`, and give the file that it writes"
+            ) from None
+        if is_table(path):
+            raise SemifError(
+                f"{path} is no run file but a table; `semif evaluate import` makes a run of predictions, "
+                "`semif evaluate run` asks labelled rows"
             ) from None
         raise SemifError(f"{path} is no run file of this version: line 1: {_first(error)}") from None
     records: list[Record] = []

@@ -105,7 +105,7 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
         _check_names(path, names)
         line = rows.line_num + 1
         for cells in rows:
-            if cells:
+            if any(cells):  # Excel writes rows of empty cells below a table that was longer once
                 yield line, partial(_csv_row, names, cells)
             line = rows.line_num + 1
     except csv.Error as error:
@@ -125,6 +125,8 @@ def _separator(text: str) -> str:
 
 
 def _check_names(path: Path, names: list[str]) -> None:
+    if names and names[0].lower().startswith("sep="):
+        raise SemifError(f"{path}: its first line, sep=, is for Excel alone; take it out")
     twice = {name for name in names if names.count(name) > 1}
     if not names or twice:
         what = f"has the column {shown(min(twice))} twice" if twice else "is empty"

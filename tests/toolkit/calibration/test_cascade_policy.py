@@ -166,6 +166,21 @@ def test_a_cascade_that_is_none_leaves_no_policy(
     assert f"no policy is written, the advice is: {told}" in done.stderr
 
 
+def test_a_model_of_words_has_no_place_in_a_policy(tmp_path: Path) -> None:
+    ids = [f"t{number}" for number in range(60)]
+    torn: dict[str, Any] = {"probabilities": (0.45, 0.55), "choice": "b"}
+    small_run = [record(name, **(torn if n % 3 == 0 else {})) for n, name in enumerate(ids)]
+    large_run = [record(name, probabilities=None, option_logits=None) for name in ids]
+    files = write_run(tmp_path / "s.jsonl", small_run), write_run(tmp_path / "l.jsonl", large_run)
+    wanted = ("calibrate", "cascade", *files, "--escalate", 0.5)
+    assert semif(*wanted).exit_code == 0
+    done = semif(*wanted, "-o", tmp_path / "p.toml")
+    assert (done.exit_code, (tmp_path / "p.toml").exists()) == (1, False)
+    assert (
+        f"{files[1]} has no probabilities, by which a policy judges an answer; the advice is: " in done.stderr
+    )
+
+
 def test_a_policy_is_of_one_wording(runs: tuple[Path, Path], tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     head, *lines = runs[1].read_text().splitlines()

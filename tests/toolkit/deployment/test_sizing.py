@@ -183,3 +183,18 @@ def test_estimated_families_have_two_virtual_cpus_a_core() -> None:
         assert ec2[name.removeprefix("ml.")]["VCpuInfo"]["DefaultThreadsPerCore"] == 2, name
         assert not instance.gpus
     assert estimated > 50
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["size", "dev", "--tokens", "8", "--rps", "nan"],
+        ["size", "dev", "--tokens", "8", "--rps", "1", "--cached", "nan"],
+        ["calibrate", "cascade", "small.jsonl", "large.jsonl", "--prices", "1", "inf"],
+        ["calibrate", "thresholds", "run.jsonl", "--precision", "nan"],
+        ["evaluate", "run", "dev", "tasks.jsonl", "-o", "run.jsonl", "--rate", "nan"],
+    ],
+)
+def test_what_is_not_a_number_is_refused_wherever_one_is_wanted(arguments: list[str]) -> None:
+    refused = CliRunner().invoke(main, arguments)
+    assert (refused.exit_code, f"{arguments[-1]} is not a number" in refused.output) == (2, True)

@@ -52,8 +52,8 @@ def test_predictions_become_a_run_that_tells_where_they_are_from(tasks: Path) ->
     assert told.sha256 == hashlib.sha256(content.encode()).hexdigest()
     assert (run.header.target.kind, run.header.target.name) == ("predictions", "llm.csv")
     assert run.records[0].question_sha256 is not None
-    assert "no prediction, and left out: 1 tasks: t4" in said
-    assert "of no task, and left out: 1 rows" in said
+    assert "no prediction, and left out: 1 task: t4" in said
+    assert "of no task, and left out: 1 row\n" in said
     assert "3, of 4: the run is not complete" in report
     assert "words that name no option" in report
     assert "Latency" not in report
@@ -122,6 +122,8 @@ def test_all_that_is_wrong_is_told_at_once_and_nothing_is_written(tasks: Path, t
     ):
         assert f"line {number}: {what}" in said
     assert "somewhere" not in said
+    assert "write an option's id, or nothing where none was named" in said
+    assert "options: 'billing', 'shipping', 'technical'" in said
     assert not (tmp_path / "run.jsonl").exists()
 
 
@@ -161,3 +163,24 @@ def test_numbers_longer_than_a_float_are_told_and_ids_keep_all_their_digits(tmp_
     assert status == 1
     assert "lines 1, 2: the probabilities must be numbers" in said
     assert "line 2: column 'llm' must be one of the task's options" in said
+
+
+def test_predictions_without_probabilities_have_no_threshold(tasks: Path) -> None:
+    imported(tasks, "llm.csv", "id,llm\nt1,billing\n")
+    done = CliRunner().invoke(
+        main, ["calibrate", "thresholds", str(tasks.with_name("run.jsonl")), "--coverage", "0.5"]
+    )
+    assert (done.exit_code, "`semif evaluate import --probabilities` takes them" in done.stderr) == (1, True)
+
+
+def test_a_comparison_counts_words_that_name_no_option_on_both_sides(tasks: Path, tmp_path: Path) -> None:
+    files = []
+    for name, answer in (("a", ""), ("b", "billing")):
+        table, run = tmp_path / f"{name}.csv", tmp_path / f"{name}.jsonl"
+        table.write_text(f"id,llm\nt1,{answer}\nt2,shipping\n")
+        told = semif("import", table, "--tasks", tasks, "-o", run, "--id", "id", "--predicted", "llm")
+        assert told[0] == 0, told
+        files.append(run)
+    status, output, _ = semif("compare", *files)
+    (row,) = [line.split() for line in output.splitlines() if "words that name no option" in line]
+    assert (status, row[5:7]) == (0, ["1", "0"])

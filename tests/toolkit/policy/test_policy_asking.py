@@ -186,6 +186,7 @@ def test_the_command_shows_the_outcome(stand_in: StandIn, policy_file: Path) -> 
     assert "R-1: What should happen with this refund request?" in output
     assert "40.0 %" in output
     assert "90.0 %" in output
+    assert output.index("40.0 %") < output.index("\n  large:\n") < output.index("90.0 %")
     assert output.splitlines()[-1] == "  outcome approve: large chose approve, which passes from 0.6 on"
     stand_in.script = [UNSURE, UNSURE]
     status, output, _ = decide(*asked, str(EXAMPLES / "refund.json"), "--json")
@@ -245,6 +246,13 @@ def test_what_a_policy_cannot_judge_is_told(
     assert message in error
 
 
+def test_where_the_fallbacks_endpoint_is_has_to_be_said(stand_in: StandIn, policy_file: Path) -> None:
+    asked = ("--url", stand_in.url, "--policy", str(policy_file), str(EXAMPLES / "refund.json"))
+    status, output, error = decide(*asked)
+    assert (status, output, stand_in.bodies) == (1, "", [])
+    assert "asks 'large', which is no environment; give its address by --endpoint large=URL" in error
+
+
 def test_an_endpoint_goes_with_a_policy() -> None:
     status, _, error = decide(
         "--url", "http://127.0.0.1:1", "--endpoint", "a=b", str(EXAMPLES / "refund.json")
@@ -298,7 +306,7 @@ def test_the_page_shows_what_is_in_the_examples() -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("nowhere", "there is no environment 'nowhere'"), ("text", "text is of kind 'text'")],
+    [("nowhere", "asks 'nowhere', which is no environment"), ("text", "text is of kind 'text'")],
 )
 def test_a_further_endpoint_without_an_address_is_an_environment(
     stand_in: StandIn, tmp_path: Path, name: str, message: str

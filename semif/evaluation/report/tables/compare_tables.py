@@ -83,8 +83,9 @@ def _runs_table(first: RunHeader, second: RunHeader) -> ReportTable:
 
 
 def _figures_table(first: RunHeader, second: RunHeader, comparison: Comparison) -> ReportTable:
-    here = _figures(comparison.first, asked=is_asked(first))
-    there = _figures(comparison.second, asked=is_asked(second))
+    unnamed = any(side.unnamed.part for side in (comparison.first, comparison.second))
+    here = _figures(comparison.first, asked=is_asked(first), unnamed=unnamed)
+    there = _figures(comparison.second, asked=is_asked(second), unnamed=unnamed)
     rows = []
     for title, (_, shown) in (there | here).items():
         one, other = (side[title][0] if title in side else None for side in (here, there))
@@ -98,14 +99,17 @@ def _figures_table(first: RunHeader, second: RunHeader, comparison: Comparison) 
     )
 
 
-def _figures(summary: Summary, *, asked: bool) -> dict[str, Figure]:
-    """What there is of a side, by its title; where nobody was asked there are no times."""
+def _figures(summary: Summary, *, asked: bool, unnamed: bool) -> dict[str, Figure]:
+    """What there is of a side, by its title; where nobody was asked there are no times.
+
+    `unnamed`: one of the sides has answers in words that name no option, so that both are told, 0 too.
+    """
     figures: dict[str, Figure] = {
         "valid answers": (summary.answered.part, whole_number),
         "right": (summary.right.part, whole_number),
         "share right": (summary.right.value, percent),
     }
-    if summary.unnamed.part:
+    if unnamed:
         figures["words that name no option"] = (summary.unnamed.part, whole_number)
     for title, spread in (("client", summary.client_seconds), ("server", summary.server_seconds)):
         if spread is not None and asked:

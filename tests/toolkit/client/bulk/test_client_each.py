@@ -152,6 +152,10 @@ def test_what_makes_no_sense_is_refused(stand_in: StandIn) -> None:
     with pytest.raises(SemifError, match="timeout = 0"):
         client.decide_each(states(1), timeout=0)
     assert list(client.decide_each([])) == []
+    state, question = states(1)[0]
+    for wrong in ("xy", (state,), (state, "Which team?"), (state, question, "id", "more"), None):
+        with pytest.raises(SemifError, match=r"item 1: must be \(state, question\) or"):
+            list(client.decide_each([(state, question), wrong], concurrency=1))  # type: ignore[list-item]
     client.close()
     with pytest.raises(ClosedClientError):
         client.decide_each(states(1))

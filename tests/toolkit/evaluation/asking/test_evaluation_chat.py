@@ -84,6 +84,15 @@ def test_a_chat_is_asked_as_its_program_asks_it(tasks: Path, tmp_path: Path) -> 
         assert KEY not in told
 
 
+def test_a_key_that_is_refused_is_not_asked_for_in_another_variable(tasks: Path, tmp_path: Path) -> None:
+    with running(StandIn(lambda number, path, document: (401, b"no such key: " + KEY.encode()))) as server:
+        command = ("--url", server.url, "--as", "chat", tasks, "-o", tmp_path / "run.jsonl")
+        status, _, said = evaluate(*command)
+        assert (status, "set SEMIF_API_KEY" in said) == (1, True)
+        status, _, said = evaluate(*command, "--header", "Authorization: Bearer env:LLM_KEY", LLM_KEY=KEY)
+    assert (status, "answered 401" in said, "SEMIF_API_KEY" in said, KEY in said) == (1, True, False, False)
+
+
 def test_an_api_of_ones_own_is_asked_with_its_own_body(tasks: Path, tmp_path: Path) -> None:
     body, output = tmp_path / "body.json", tmp_path / "run.jsonl"
     body.write_text(json.dumps({"document": {"text": "{state}"}, "labels": ["billing"], "n": 1}))

@@ -183,6 +183,16 @@ def test_lines_that_are_wrong_are_told_and_not_quoted(tmp_path: Path) -> None:
     assert "mauve" not in str(caught.value)
 
 
+def test_a_table_in_the_place_of_a_run_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.csv"
+    path.write_text("id,llm\nt1,mauve\n")
+    with pytest.raises(
+        SemifError, match="is no run file but a table; `semif evaluate import` makes"
+    ) as caught:
+        read_run(path)
+    assert "mauve" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -127,6 +127,11 @@ def test_any_text_that_csv_can_quote_arrives(
         assert [task.state for task in read_table(path, COLUMNS).tasks] == texts
 
 
+def test_rows_without_a_word_are_no_tasks(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(b"\xef\xbb\xbftext;team;x\r\na;bank;\r\n;;\r\n\r\n;;\r\n")
+    assert [task.id for task in read_table(tmp_path / "rows.csv", COLUMNS).tasks] == ["line-2"]
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -137,6 +142,8 @@ def test_any_text_that_csv_can_quote_arrives(
         (b"text,team;x;y\na,bank;1;2\n", r"'text,team', 'x', 'y', its first line read with semicolons"),
         (HEAD.encode() + b"\xff,bank,en\n", "is not UTF-8: byte 19 is wrong; save it as CSV UTF-8"),
         ((HEAD + "a,bank,en\n").encode("utf-16"), "is in UTF-16; save it as UTF-8"),
+        (b"sep=;\r\ntext;team\r\na;bank\r\n", "its first line, sep=, is for Excel alone"),
+        (b"PK\x03\x04\x14", "is a workbook of Excel, or another zip archive; save it as CSV UTF-8"),
         (HEAD.encode() + b'a,bank,"en\n', "line 2: unexpected end of data"),
         (HEAD.encode() + b"a,bank\n", "line 2: it has 2 cells, the first line names 3 columns"),
         (HEAD.encode() + b'"a\nb",bank,en\n,Bank,en\n', r"line 4: state is missing"),

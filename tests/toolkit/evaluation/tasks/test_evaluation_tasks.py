@@ -313,6 +313,10 @@ def test_marks_and_encodings_of_windows(tmp_path: Path) -> None:
     path.write_bytes(json.dumps(row).encode("utf-16"))
     with pytest.raises(SemifError, match="is in UTF-16; save it as UTF-8"):
         read_tasks(path)
+    workbook = path.with_suffix(".xlsx")
+    workbook.write_bytes(b"PK\x03\x04\x14")
+    with pytest.raises(SemifError, match="is a workbook of Excel, or another zip archive; save it as CSV"):
+        read_tasks(workbook)
 
 
 def test_a_task_and_the_client_call_the_same_words_the_same() -> None:
