@@ -35,7 +35,7 @@ class Answering:
         """The way to a request's result; `clock` tells the seconds that were spent on it."""
         began = clock()
         results: dict[int, Result] = {}
-        prefix_tokens, prefix_computed, prefill_seconds, suffix_seconds = 0, 0, 0.0, 0.0
+        prefix_tokens, prefix_cached, prefill_seconds, suffix_seconds = 0, 0, 0.0, 0.0
         for group in groups:
             shared = shared_prefix(group)
             with self._decoder.keeping(shared):
@@ -52,15 +52,17 @@ class Answering:
             results |= dict(answer for batch in answers for answer in batch)
             prefill_seconds += suffix_began - prefill_began
             suffix_seconds += clock() - suffix_began
-            prefix_tokens += sum(map(len, shared))
-            prefix_computed += computed
+            length = sum(map(len, shared))
+            prefix_tokens += length
+            # What another request took away between its passes was computed twice.
+            prefix_cached += max(0, length - computed)
         ordered = [results[index] for index in range(len(results))]
         return RequestResult(
             ordered,
             SharedTiming(
                 batch_size=len(ordered),
                 prefix_tokens=prefix_tokens,
-                prefix_cached_tokens=prefix_tokens - prefix_computed,
+                prefix_cached_tokens=prefix_cached,
                 prefill_seconds=prefill_seconds,
                 suffix_forward_seconds=suffix_seconds,
                 total_seconds=clock() - began,
