@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bench.engine.measuring.names import BEST, ENGINE, FULL, LIMIT, SERVER
+from bench.engine.measuring.names import BEST, ENGINE, FULL, JOINED, LIMIT, SERVER
 from bench.engine.measuring.plan import KEPT_ROUNDS
 from bench.engine.rounds.measure import Clock, Quartiles, Samples, times_as_fast
 from bench.engine.rounds.record import Record
@@ -119,18 +119,25 @@ def headline(record: Record, clock: Clock) -> str:
     where = (
         f"{setup['cpus']} CPUs of {setup['cpu']}, commit {setup['commit']}, {record.runs[-1]['date'][:10]}"
     )
-    columns = ("adapter over HTTP", "each prompt whole", "llama-server best", "times its speed")
+    columns = (
+        "adapter over HTTP",
+        "joined, the engine alone",
+        "each prompt whole",
+        "llama-server best",
+        "times its speed",
+        "the engine's share of the limit",
+    )
     lines = [
         f"{model['name']} ({model['quantization']}), {where}, {fewest} rounds of each case.",
         "",
-        f"| {_NAMES[clock]} a decision, ms | {' | '.join(columns)} | the engine's share of the limit |",
-        "|---|---:|---:|---:|---:|---:|",
+        f"| {_NAMES[clock]} a decision, ms | {' | '.join(columns)} |",
+        f"|---|{'---:|' * len(columns)}",
     ]
     for case, samples in record.results.items():
         scale = 1000 / record.decisions[case]
         cells = [
             f"{Quartiles.of(samples[name].of(clock)).median * scale:.0f}" if name in samples else ""
-            for name in (SERVER, FULL, BEST)
+            for name in (SERVER, JOINED, FULL, BEST)
         ]
         for subject, baseline in ((SERVER, BEST), (ENGINE, LIMIT)):
             found = times_as_fast(samples, subject, baseline, clock)
