@@ -16,6 +16,7 @@ from semif.environment.tables.raw import (
     table_in,
     typed_in,
 )
+from semif.sagemaker.container_times import STOP_SECONDS
 from semif.sagemaker.placement import placement_problems
 from semif.sagemaker.scaling import scaling_problems, unlike_types_warnings
 from semif.sagemaker.update_strategies import Strategy, execution_problems, update_problems
@@ -40,9 +41,15 @@ class EndpointMode(InferenceMode):
         return variant_problems(tables)
 
     def problems(self, tables: RawTables, kind: ServingKind | None, /) -> Iterator[str]:
-        """Rules of scaling and of updates."""
+        """Rules of scaling, of stops and of updates."""
         if "scaling" in tables:
             yield from self.scaling_problems(tables, kind)
+        seconds = table_in(tables, "adapter").get("drain_seconds")
+        if isinstance(seconds, int | float) and seconds >= STOP_SECONDS:
+            yield (
+                f"adapter.drain_seconds = {seconds:g}: SageMaker kills a container {STOP_SECONDS} s after it "
+                "asked it to stop, and those who still wait must be answered before that; take less"
+            )
         yield from endpoint_problems(tables, kind)
 
     def start_problems(self, file: EnvironmentFile, /) -> Iterator[str]:

@@ -7,13 +7,12 @@ from semif.environment.kinds.kind import ServingKind
 from semif.environment.modes.endpoint import EndpointMode
 from semif.environment.tables.endpoint import ScalingTable
 from semif.environment.tables.raw import RawTables, default_of, number_in, table_in
+from semif.sagemaker.container_times import INVOCATION_SECONDS
 
 _CAPTURE_WARNING = (
     "data_capture: what callers send is kept word for word for {days} days, {percent} % of it; tell them, "
     "and mind who may read the bucket"
 )
-_CUT_SECONDS = 60
-"""After which SageMaker ends an invocation; what the adapter answers later reaches nobody."""
 
 
 class Realtime(EndpointMode):
@@ -44,10 +43,11 @@ class Realtime(EndpointMode):
                 f"to our adapter and its answers, and here {kind.container} answers; remove it"
             )
         seconds = table_in(tables, "adapter").get("deadline_seconds")
-        if isinstance(seconds, int | float) and seconds >= _CUT_SECONDS:
+        if isinstance(seconds, int | float) and seconds >= INVOCATION_SECONDS:
             yield (
-                f"adapter.deadline_seconds = {seconds:g}: SageMaker ends a request after {_CUT_SECONDS} s, "
-                "and the adapter must answer before that; take less, or mode = 'async' in [endpoint]"
+                f"adapter.deadline_seconds = {seconds:g}: SageMaker ends a request after "
+                f"{INVOCATION_SECONDS} s, and the adapter must answer before that; take less, or "
+                "mode = 'async' in [endpoint]"
             )
         yield from super().problems(tables, kind)
 

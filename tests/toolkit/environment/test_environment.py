@@ -124,6 +124,7 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         (ONE, 'template = "direct-options-v1"', "lists options behind letters, which are not read"),
         (ONE, '[registry]\ngroup = "-a"', "registry.group: '-a' must be 1 to 63 letters"),
         (ONE, "deadline_seconds = 60", "adapter.deadline_seconds = 60: SageMaker ends a request after 60 s"),
+        (ONE, "drain_seconds = 30", "adapter.drain_seconds = 30: SageMaker kills a container 30 s after"),
         (GPU_POOL, "gpu_layers = 0", "ml.g6.xlarge has a GPU that would idle"),
         (ONE, "[scaling]", "scaling.max_instance_count is missing"),
         (
