@@ -20,6 +20,7 @@ ELSEWHERE = {
     "builds in a VPC": "`deploy` builds as the file says; what a wall lets out is for its owner to see",
     "SageMaker's Model Registry": "keeps what it is given, and the approval is a person's",
     "SageMaker's SDK": "is a client's library: `ask` asks the same operation",
+    "files of decisions": "are the client's: `ask` asks the same operation",
     "the constructs in another app": "is for that app to deploy",
     "`semif prune`": "deletes only what is old, which a new environment does not have",
     "`semif promote`": "needs a second environment, maybe of another account",
