@@ -5,8 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from semif.errors import SemifError
@@ -15,6 +15,7 @@ SHOWN_LINES = 20
 """How much of a failed run's output goes into the error."""
 
 _GRACE_SECONDS = 10.0
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class CdkError(SemifError):
@@ -37,29 +38,34 @@ def run_cdk(
     CLI is not installed, fails, or runs longer than `timeout_seconds`; then, and on an interrupt, it and its
     children are ended first.
     """
-    process = subprocess.Popen(
-        [str(_executable(root)), *arguments],
-        cwd=folder or root,
-        env=_environment(root, environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
     timed_out = threading.Event()
 
     def expire() -> None:
         timed_out.set()
         _end(process)
 
-    timer = threading.Timer(timeout_seconds, expire)
-    timer.start()
+    came: list[int] = []
+    with _signals_put_off(came):
+        process = subprocess.Popen(
+            [str(_executable(root)), *arguments],
+            cwd=folder or root,
+            env=_environment(root, environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        timer = threading.Timer(timeout_seconds, expire)
+        timer.daemon = True
+        timer.start()
     lines: list[str] = []
     try:
         assert process.stdout is not None
         with process.stdout:
+            for number in came:
+                signal.raise_signal(number)
             for line in process.stdout:
                 lines.append(line.rstrip())
                 on_line(lines[-1])
@@ -75,6 +81,22 @@ def run_cdk(
     if status != 0:
         raise CdkError(_failure(f"{command} failed with status {status}", lines))
     return lines
+
+
+@contextmanager
+def _signals_put_off(came: list[int]) -> Iterator[None]:
+    """Have `came` list the signals whose handlers would break off a start: the process would go on unseen."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # the only one that handlers run in
+        handlers = {number: signal.getsignal(number) for number in _STOPS}
+        before = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _executable(root: Path) -> Path:

@@ -1,6 +1,7 @@
 """Running the CDK CLI: how it is found, how its failure is told, how it ends."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -61,6 +62,27 @@ def test_what_runs_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(CdkError, match=r"cdk deploy A did not end within 0\.3 s"):
         run(root, "deploy", "A", timeout_seconds=0.3)
+    os.set_blocking(reader, True)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_a_stop_while_it_starts_ends_it(tmp_path: Path) -> None:
+    fifo = tmp_path / "alive"
+    os.mkfifo(fifo)
+    # The first thing that the CLI does is to stop who started it, which may still be at that.
+    root = project_with_cli(tmp_path, f"exec 3> {fifo}; kill -TERM $PPID; sleep 600 & wait")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+
+    def stop(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(SystemExit):
+            run(root, "deploy", "A")
+    finally:
+        signal.signal(signal.SIGTERM, before)
     os.set_blocking(reader, True)
     assert os.read(reader, 1) == b""
     os.close(reader)
