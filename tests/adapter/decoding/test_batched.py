@@ -1,6 +1,5 @@
 """Batched mode behind the engine's door: the same answers but for the last bits, in fewer forward passes."""
 
-import ctypes
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from semif_adapter.contract.wire import Layout
 from semif_adapter.decoding import batched_decoder
 from semif_adapter.engine.computation import Computation
 from semif_adapter.engine.engine import Engine
-from semif_adapter.llama import context
+from tests.support.models.leaving import in_the_middle_of_a_pass
 
 CONTEXT = 512
 TOLERANCE = 0.05
@@ -145,16 +144,7 @@ def test_a_pass_of_several_sequences_is_not_left_in_its_middle(
     tiny_gguf: Callable[..., Path], load_engine: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For one, llama.cpp moves the recurrent states of other prefixes about: half of that mixes them up."""
-    leave: list[Callable[[], None]] = []
-
-    @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
-    def is_not_empty(flag: int) -> bool:
-        """llama.cpp asks after each node of the graph; after the first one the request leaves."""
-        if leave:
-            leave.pop()()
-        return bool(ctypes.string_at(flag))
-
-    monkeypatch.setattr(context, "_IS_NOT_EMPTY", ctypes.cast(is_not_empty, ctypes.c_void_p))
+    leave = in_the_middle_of_a_pass(monkeypatch)
     path = tiny_gguf(architecture="qwen35")
     engine = load_engine(path, mode="batched", readout="letters", context_tokens=CONTEXT, threads=1)
     request: tuple[str, tuple[int, ...], Layout] = ("It is on. ", (0, 1, 2), "state-first")

@@ -1,9 +1,8 @@
 """Joined mode behind the engine's door: an answer is a function of its request alone, to the bit."""
 
-import ctypes
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.question import OptionText, Question
-from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Result
 from semif_adapter.decoding.decoder import AskedPrompt
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
@@ -23,11 +21,12 @@ from semif_adapter.decoding.joined_decoder import BRANCHES, JoinedDecoder
 from semif_adapter.decoding.prefixes import sole_prefix
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
-from semif_adapter.llama import context
 from semif_adapter.llama.context import BATCH_TOKENS
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
-from tests.support.models.interleaved import QUESTIONS, Interleaved, Request, ask, events
+from tests.support.models.engines import fresh_engines
+from tests.support.models.interleaved import Interleaved, Request, ask, events, request_kinds
+from tests.support.models.leaving import in_the_middle_of_a_pass
 
 CONTEXT = 1280
 SPOILED = "~"
@@ -48,23 +47,7 @@ def fresh(request: pytest.FixtureRequest, tiny_gguf: Callable[..., Path], librar
 
 
 def opener(path: Path, library_dir: Path, readout: Any) -> Fresh:
-    @contextmanager
-    def opened(**values: Any) -> Iterator[Engine]:
-        values = {"readout": readout, "threads": 1, "context_tokens": CONTEXT, "mode": "joined", **values}
-        engine = Engine.load(Settings(gguf=path, library_dir=library_dir, **values))
-        try:
-            yield engine
-        finally:
-            engine.close()
-
-    return opened
-
-
-requests = st.tuples(
-    st.sampled_from(("schema-first", "state-first")),
-    st.sampled_from((*STATES, SPOILED)),
-    st.lists(st.integers(0, len(QUESTIONS) - 1), min_size=1, max_size=4).map(tuple),
-)
+    return fresh_engines(path, library_dir, readout=readout, context_tokens=CONTEXT, mode="joined")
 
 
 def logits(results: list[Result]) -> Logits:
@@ -83,7 +66,10 @@ def expected(fresh: Fresh) -> Callable[[Request], Logits]:
     return answers
 
 
-@given(kinds=st.lists(requests, min_size=1, max_size=3), schedule=st.lists(events, min_size=10, max_size=50))
+@given(
+    kinds=st.lists(request_kinds((*STATES, SPOILED), 4), min_size=1, max_size=3),
+    schedule=st.lists(events, min_size=10, max_size=50),
+)
 @settings(
     max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
 )
@@ -316,16 +302,7 @@ def test_a_pass_of_several_questions_may_be_left_in_its_middle(
     tiny_gguf: Callable[..., Path], library_dir: Path, monkeypatch: pytest.MonkeyPatch, architecture: str
 ) -> None:
     """The request has the context alone, so that nobody else's states are moved about."""
-    leave: list[Callable[[], None]] = []
-
-    @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
-    def is_not_empty(flag: int) -> bool:
-        """llama.cpp asks after each node of the graph; after the first one the request leaves."""
-        if leave:
-            leave.pop()()
-        return bool(ctypes.string_at(flag))
-
-    monkeypatch.setattr(context, "_IS_NOT_EMPTY", ctypes.cast(is_not_empty, ctypes.c_void_p))
+    leave = in_the_middle_of_a_pass(monkeypatch)
     questions = [ask("It is on.", number) for number in (0, 1, 0)]
     with opener(tiny_gguf(architecture=architecture), library_dir, "letters")() as engine:
         before = logits(engine.score(questions, "state-first").results)

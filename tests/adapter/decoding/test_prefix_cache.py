@@ -1,8 +1,8 @@
 """The prefix cache behind the engine's door: what it saves, and that it never changes a bit of an answer."""
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semif_adapter.contract.errors import AbandonedError, EngineError
-from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.wire import Layout, Readout, Result
 from semif_adapter.decoding.prefixes import prefix_cache
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import BATCH_TOKENS
-from tests.support.models.interleaved import QUESTIONS, Interleaved, Request, ask, events
+from tests.support.models.engines import fresh_engines
+from tests.support.models.interleaved import Interleaved, Request, ask, events, request_kinds
 
 CONTEXT = 1280
 SUFFIX = 13
@@ -56,32 +56,7 @@ def fresh(kind: tuple[str, Readout], tiny_gguf: Callable[..., Path], library_dir
     """Opens an engine that nothing was asked yet, closed at the end of its block."""
     architecture, readout = kind
     path = tiny_gguf(architecture=architecture, spoiled=SPOILED)
-
-    @contextmanager
-    def opened(streams: int = 2) -> Iterator[Engine]:
-        engine = Engine.load(
-            Settings(
-                gguf=path,
-                library_dir=library_dir,
-                readout=readout,
-                threads=1,
-                context_tokens=CONTEXT,
-                streams=streams,
-            )
-        )
-        try:
-            yield engine
-        finally:
-            engine.close()
-
-    return opened
-
-
-requests = st.tuples(
-    st.sampled_from(("schema-first", "state-first")),
-    st.sampled_from((*STATES, SPOILED)),
-    st.lists(st.integers(0, len(QUESTIONS) - 1), min_size=1, max_size=3).map(tuple),
-)
+    return fresh_engines(path, library_dir, readout=readout, context_tokens=CONTEXT, streams=2)
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +71,14 @@ def alone(fresh: Fresh) -> Alone:
     return logits
 
 
-@given(schedule=st.lists(requests, min_size=1, max_size=8), streams=st.integers(2, 4))
+@given(
+    schedule=st.lists(request_kinds((*STATES, SPOILED), 3), min_size=1, max_size=8), streams=st.integers(2, 4)
+)
 @settings(max_examples=4, deadline=None, database=None)
 def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
     fresh: Fresh, alone: Alone, schedule: list[Request], streams: int
 ) -> None:
-    with fresh(streams) as engine:
+    with fresh(streams=streams) as engine:
         spoiled = False
         for layout, state, numbers in schedule:
             questions = [ask(state, number) for number in numbers]
@@ -124,7 +101,7 @@ def test_an_answer_is_the_same_to_the_bit_after_whatever_was_asked_before(
 
 
 @given(
-    kinds=st.lists(requests, min_size=1, max_size=3),
+    kinds=st.lists(request_kinds((*STATES, SPOILED), 3), min_size=1, max_size=3),
     schedule=st.lists(events, min_size=10, max_size=60),
     streams=st.integers(2, 8),
 )
@@ -133,7 +110,7 @@ def test_an_answer_is_the_same_to_the_bit_whoever_else_is_in_the_middle_of_his(
     fresh: Fresh, alone: Alone, kinds: list[Request], schedule: list[tuple[Any, int]], streams: int
 ) -> None:
     """Also after another one's fault, which makes all that were under way begin anew."""
-    with fresh(streams) as engine:
+    with fresh(streams=streams) as engine:
         interleaved = Interleaved(engine, kinds)
         for act, place in schedule:
             act(interleaved, place)

@@ -2,7 +2,7 @@
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -83,3 +83,15 @@ def load_engine(library_dir: Path) -> Iterator[Callable[..., Engine]]:
             return engine
 
         yield load
+
+
+def fresh_engines(
+    path: Path, library_dir: Path, **settings: Any
+) -> Callable[..., AbstractContextManager[Engine]]:
+    """Opens engines that nothing was asked yet, closed at the end of their blocks; keywords are settings."""
+
+    def opened(**more: Any) -> AbstractContextManager[Engine]:
+        values = {"gguf": path, "library_dir": library_dir, "threads": 1, **settings, **more}
+        return closing(Engine.load(Settings(**values)))
+
+    return opened

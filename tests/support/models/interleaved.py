@@ -1,5 +1,7 @@
 """Requests on one engine whose forward passes are given out one by one, in any order."""
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
 from semif_adapter.contract.question import OptionText, Question
@@ -15,6 +17,15 @@ QUESTIONS = (
     ("Which room is it in? " * 6, ("hall", "kitchen")),
     ("Who switched it off? " * 25, ("me", "a guest", "the cat", "a")),
 )
+
+
+def request_kinds(states: Sequence[str], most: int) -> st.SearchStrategy[Request]:
+    """Of one to `most` questions about one of `states`."""
+    return st.tuples(
+        st.sampled_from(("schema-first", "state-first")),
+        st.sampled_from(states),
+        st.lists(st.integers(0, len(QUESTIONS) - 1), min_size=1, max_size=most).map(tuple),
+    )
 
 
 def ask(state: str, number: int = 0) -> Question:
