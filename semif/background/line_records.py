@@ -13,7 +13,14 @@ from semif_adapter.contract.wire import ErrorBody
 
 ANSWERED, FAILED, INVALID = "answered", "failed", "invalid"
 """How a line ends: with a reply; with the error of the container or of SageMaker; never having been sent."""
+ENDS = {ANSWERED: "answered", FAILED: "failed", INVALID: "could not be asked"}
+"""How a line ends, for people."""
 _SHOWN_CHARACTERS = 500
+
+
+def ends_of(counts: Counter[str]) -> str:
+    """How many lines ended in which way: `3 answered, 1 failed`."""
+    return ", ".join(f"{counts[status]:,} {said}" for status, said in ENDS.items() if counts[status])
 
 
 def of_answer(line: int, content: bytes) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """`semif batch`: a file of decisions through a transform job."""
 
-from collections import Counter
 from pathlib import Path
 
 import click
 
 from semif.aws.container_log import job_lines
-from semif.background.line_records import ANSWERED, FAILED, INVALID
+from semif.background.line_records import ANSWERED, ENDS, ends_of
 from semif.background.request_file import RequestFile
 from semif.background.transform.answers_file import write_answers
 from semif.background.transform.file_transform import FileTransform, TransformProgress
@@ -25,8 +24,6 @@ from semif.environment.environment import load_environment
 from semif.errors import SemifError
 from semif.sagemaker.transform_rules import MAX_INSTANCES
 from semif.target.target import open_target
-
-_WORDS = {ANSWERED: "answered", FAILED: "failed", INVALID: "could not be asked"}
 
 
 @click.command()
@@ -82,16 +79,12 @@ def command(
         job = _see_answered(work, count, stop_on_interrupt=stop_on_interrupt)
         counts = write_answers(work, answers)
     if as_json:
-        summary = {"requests": counts.total(), **{status: counts[status] for status in _WORDS}}
+        summary = {"requests": counts.total(), **{status: counts[status] for status in ENDS}}
         print_json(summary | {"job": None if job is None else job.name, "output": str(answers)})
     else:
-        click.echo(f"{_summary(counts)}: {answers}")
+        click.echo(f"{ends_of(counts)}: {answers}")
     if counts[ANSWERED] < counts.total():
         raise click.exceptions.Exit(1)
-
-
-def _summary(counts: Counter[str]) -> str:
-    return ", ".join(f"{counts[status]:,} {said}" for status, said in _WORDS.items() if counts[status])
 
 
 def _see_answered(work: FileTransform, instances: int, *, stop_on_interrupt: bool) -> TransformJob | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 
 import click
 
-from semif.background.line_records import ANSWERED, FAILED, INVALID, invalid, record_line
+from semif.background.line_records import ANSWERED, FAILED, INVALID, ends_of, invalid, record_line
 from semif.background.request_file import RequestFile, RequestLine
 from semif.cli.asking.decide_policy import one_decision, options_of
 from semif.cli.progress import count_on_stderr
@@ -21,8 +21,6 @@ from semif.policy import Policy
 from semif.policy.deliberation import EndpointName
 from semif.policy.each import outcomes_of_each
 from semif_adapter.contract.wire import DecisionRequest, DecisionResponse
-
-_WORDS = {ANSWERED: "answered", FAILED: "failed", INVALID: "could not be asked"}
 
 _Record: TypeAlias = dict[str, Any]
 _Item: TypeAlias = tuple[Any, Question[Any]]
@@ -48,8 +46,7 @@ def decide_file(
             counts[record["status"]] += 1
             click.echo(record_line(record), nl=False)
             on_progress(counts.total(), len(requests.lines))
-    said = ", ".join(f"{counts[status]:,} {word}" for status, word in _WORDS.items() if counts[status])
-    click.echo(f"semif: {said}", err=True)
+    click.echo(f"semif: {ends_of(counts)}", err=True)
     return counts
 
 
