@@ -29,7 +29,7 @@ from semif_adapter.llama.libllama import Library, open_library
 from semif_adapter.llama.model import Model, Tokens
 
 DEPTHS = (300, 800, 1800)
-LENGTHS = (35, 42, 48, 56, 63)
+LENGTHS = (28, 35, 42, 48, 56, 63)
 MODELS = ("embedded", "qwen3-0.6b")
 
 DURATION = """\

@@ -18,7 +18,7 @@ from semif_adapter.decoding.forks import portions as side_by_side
 from semif_adapter.decoding.prefixes.prefix_name import path_of
 from semif_adapter.decoding.prefixes.sole_prefix import SolePrefix
 from semif_adapter.decoding.self_test import can_cut_tail, prove_joined
-from semif_adapter.decoding.steps import Steps, complete, in_turn, together
+from semif_adapter.decoding.steps import Steps, complete, cuts, in_turn, together
 from semif_adapter.decoding.streams import Stream
 from semif_adapter.decoding.tiles import choose_tiles
 from semif_adapter.llama.context import BATCH_TOKENS, Context, Pass, Rows
@@ -148,7 +148,8 @@ class JoinedDecoder:
         """
         *before, last = asked.segments
         most = self.context.batch_tokens
-        moved = min((len(last) - 1, *asked.marks)) // most * most
+        read = min((len(last) - 1, *asked.marks))
+        moved = max((start for start, _ in cuts(len(last), most) if start <= read), default=0)
         if not (moved and len(last) > PORTION_TOKENS and self._stream.can_cut):
             return asked
         return asked._replace(
@@ -184,7 +185,7 @@ class JoinedDecoder:
         """What is read behind each of `branches`, whose tokens go on in as few passes as they fill."""
         length = self._stream.length
         rows: list[list[Rows]] = [[] for _ in branches]
-        for taken in _passes([len(branch.tokens) for branch in branches], self.context.batch_tokens):
+        for taken in _passes([len(branch.tokens) for branch in branches], self.context):
             passes = []
             for place, start, end in taken:
                 branch = branches[place]
@@ -251,18 +252,17 @@ def _portions(asked: Sequence[AskedPrompt]) -> Iterator[list[AskedPrompt]]:
         yield portion
 
 
-def _passes(lengths: Sequence[int], most: int) -> Iterator[list[tuple[int, int, int]]]:
-    """Segments of these `lengths` one behind another, cut into the fewest passes of `most`.
+def _passes(lengths: Sequence[int], context: Context) -> Iterator[list[tuple[int, int, int]]]:
+    """Segments of these `lengths` one behind another, cut into the fewest passes.
 
-    All about equal; one segment alone on the grid of invariant mode, for the same bits. Of each pass which
+    All about equal; one segment alone where invariant mode cuts it, for the same bits. Of each pass which
     segments are in it, from where to where.
     """
     total = sum(lengths)
-    count = -(-total // most)
-    equal = [total * number // count for number in range(count + 1)]
-    bounds = equal if len(lengths) > 1 else [*range(0, total, most), total]
+    count = -(-total // context.most_tokens)
+    equal = pairwise(total * number // count for number in range(count + 1))
     starts = np.cumsum([0, *lengths]).tolist()
-    for low, high in pairwise(bounds):
+    for low, high in equal if len(lengths) > 1 else cuts(total, context.batch_tokens):
         yield [
             (place, max(low - start, 0), min(high, start + length) - start)
             for place, (start, length) in enumerate(zip(starts, lengths, strict=False))

@@ -4,13 +4,13 @@ So a request can rest between any two of its passes, and several requests can sh
 """
 
 from collections.abc import Callable, Generator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeVar
 
 import numpy as np
 
 from semif_adapter.decoding.tiles import Tiles
-from semif_adapter.llama.context import Context, Pass, Rows
+from semif_adapter.llama.context import SHORT_TOKENS, Context, Pass, Rows
 from semif_adapter.llama.model import Tokens
 
 T = TypeVar("T")
@@ -32,9 +32,8 @@ def forward(
 ) -> Steps[Rows]:
     """Run `tokens` at `position` of `sequence`; the logits after each of the last `wanted`.
 
-    With `marks`, places in `tokens` in order, the output of a decision head after these instead. They are cut
-    at multiples of `most`, counted from their own start, each part a pass of its own; with `tiles` a short
-    one is padded where that pays.
+    With `marks`, places in `tokens` in order, the output of a decision head after these instead. Each part
+    that `cuts` makes of them is a pass of its own; with `tiles` a short one is padded where that pays.
     """
     rows: list[Rows] = []
     for start, end in cuts(len(tokens), most):
@@ -49,8 +48,15 @@ def forward(
 
 
 def cuts(count: int, most: int) -> list[tuple[int, int]]:
-    """Where `count` tokens are cut into passes of at most `most`: their starts and ends."""
-    return [(start, min(start + most, count)) for start in range(0, count, most)]
+    """Where `count` tokens are cut into passes: their starts and ends.
+
+    At multiples of `most`, counted from their own start; a rest of fewer than SHORT_TOKENS goes with the part
+    before it.
+    """
+    starts = list(range(0, count, most))
+    if len(starts) > 1 and count - starts[-1] < SHORT_TOKENS:
+        del starts[-1]
+    return list(pairwise((*starts, count)))
 
 
 def in_turn(parts: Sequence[Steps[T]]) -> Steps[list[T]]:

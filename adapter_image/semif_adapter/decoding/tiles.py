@@ -19,8 +19,12 @@ TILE = 64
 """Query rows that flash attention takes together."""
 ROW_COST, TILE_COST = 7.4, 2.15
 """What a value of a query costs for each token before it, row by row and in tiles, where a value of a weight
-matrix costs 1. Fitted to SmolLM2-135M in Q4_1 (docs/measured/performance-tiles.md, seen on 2026-11-30).
-Weights of faster types cost less, so that with them padding pays earlier than this says."""
+matrix costs 1. Fitted to SmolLM2-135M in Q4_1 (docs/measured/performance-tiles.md, seen on 2026-11-30)."""
+FAST_TYPES = ("2", "7", "14", "15", "25")
+"""GGUF's `general.file_type` of Q4_0, Q8_0, Q4_K_S, Q4_K_M and IQ4_NL, for which llama.cpp has fast kernels
+in every build and on every processor that was looked at (docs/choosing.md)."""
+FAST_WEIGHT_COST = 0.5
+"""What a value of theirs costs: as measured of SmolLM2 in Q4_0 and of Qwen3's shape in Q4_K_M."""
 _GROUP = 4  # rows that matrix products take together
 _REAL = 48
 
@@ -34,8 +38,8 @@ class Tiles:
 
     query: int
     """Values of a token's queries in all layers."""
-    weights: int
-    """Values of all weight matrices that every token is multiplied with."""
+    weights: float
+    """What a token's products with all weight matrices cost."""
     cells: int
     """Tokens that a stream has room for; a padded pass stays within."""
 
@@ -43,7 +47,7 @@ class Tiles:
         """How many tokens a pass of `count` at `position` gets behind it, so that it costs less."""
         if count >= TILE or position + TILE > self.cells:
             return 0
-        plain = count * (self.weights + ROW_COST * self.query * position)
+        plain = count * (self.weights + ROW_COST * self.query * (position + count / 2))
         padded = TILE * (self.weights + TILE_COST * self.query * (position + TILE))
         return TILE - count if padded < plain else 0
 
@@ -74,7 +78,8 @@ def _shape(metadata: Callable[[str], str | None], cells: int) -> Tiles | None:
     ):
         return None
     size = number("attention.key_length") or width // heads
-    weights = layers * width * (2 * size * (heads + cached) + 3 * inner)
+    cost = FAST_WEIGHT_COST if metadata("general.file_type") in FAST_TYPES else 1
+    weights = cost * layers * width * (2 * size * (heads + cached) + 3 * inner)
     return Tiles(layers * heads * size, weights, cells)
 
 

@@ -176,7 +176,7 @@ class Engine:
     @property
     def step_tokens(self) -> int:
         """Most tokens of one forward pass."""
-        return self._decoder.context.batch_tokens
+        return self._decoder.context.most_tokens
 
     @property
     def slowest_step_seconds(self) -> float:

@@ -15,9 +15,11 @@ from semif_adapter.llama.model import Model, Tokens
 Rows = npt.NDArray[np.float32]
 
 BATCH_TOKENS = 256
-"""Tokens of one forward pass, the grid that longer segments are cut on, and of a micro-batch too: llama.cpp
-cuts no pass again. Half of it costs a small model 7 %; twice of it gains 2 % at most, and takes twice the
-memory (docs/performance.md)."""
+"""Tokens of one forward pass: the grid that longer segments are cut on. Half of it costs a small model 7 %;
+twice of it gains 2 % at most, and takes twice the memory (docs/performance.md)."""
+SHORT_TOKENS = 64
+"""A rest of fewer goes through the model with the pass before it, which alone costs more for each token. So a
+context's passes, which llama.cpp must not cut again, may be so much longer."""
 SLOWEST_MEMORY = 0.99
 """What the slowest pass so far counts after each further one: hundreds of passes later it is forgotten."""
 STREAM_ALIGNMENT = 256
@@ -74,8 +76,9 @@ class Context:
         """Tokens that a stream holds at most."""
         params = library.llama_context_default_params()
         params.write(layout.n_ctx, "<I", self.cells)
-        params.write(layout.n_batch, "<I", batch_tokens)
-        params.write(layout.n_ubatch, "<I", batch_tokens)
+        largest = min(batch_tokens + SHORT_TOKENS, self.cells)
+        params.write(layout.n_batch, "<I", largest)
+        params.write(layout.n_ubatch, "<I", largest)
         params.write(layout.n_seq_max, "<I", sequences or streams)
         params.write(layout.swa_full, "<?", True)  # a cut tail must leave the whole window behind it
         params.write(layout.kv_unified, "<?", sequences is not None)
@@ -92,8 +95,8 @@ class Context:
                 "n_ctx": self.cells,
                 "n_ctx_seq": per_stream if sequences is None else self.cells,
                 "n_seq_max": sequences or streams,
-                "n_batch": min(batch_tokens, self.cells),
-                "n_ubatch": min(batch_tokens, self.cells),
+                "n_batch": largest,
+                "n_ubatch": largest,
             }
         )
         library.llama_set_n_threads(self._context, threads, threads)
@@ -105,9 +108,12 @@ class Context:
         self.slowest_seconds = 0.0
         """Of the slowest forward pass lately: deep in a long prompt one takes several times the first's."""
         self._memory = library.llama_get_memory(self._context)
-        self.batch_tokens: int = library.llama_n_batch(self._context)
+        self.batch_tokens = min(batch_tokens, self.cells)
+        """Of a pass, but for a short rest."""
+        self.most_tokens = largest
+        """Of the largest pass."""
         self._sequence_ids = np.arange(sequences or streams, dtype=np.int32)
-        self._ones = np.ones(self.batch_tokens, np.int32)
+        self._ones = np.ones(self.most_tokens, np.int32)
 
     def _prove(self, expected: dict[str, int]) -> None:
         actual = {name: getattr(self._library, f"llama_{name}")(self._context) for name in expected}

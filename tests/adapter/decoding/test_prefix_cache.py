@@ -16,7 +16,7 @@ from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.wire import Layout, Readout, Result
 from semif_adapter.decoding.prefixes import prefix_cache
 from semif_adapter.engine.engine import Engine
-from semif_adapter.llama.context import BATCH_TOKENS
+from semif_adapter.llama.context import BATCH_TOKENS, SHORT_TOKENS
 from tests.support.models.engines import fresh_engines
 from tests.support.models.interleaved import Interleaved, Request, ask, events, request_kinds
 
@@ -30,7 +30,8 @@ SPOILED = "~"
 Fresh = Callable[..., AbstractContextManager[Engine]]
 Alone = Callable[[Layout, str, int], tuple[float, ...]]
 
-STATES = ("", "on", "The lamp. " * 12, *("x" * (BATCH_TOKENS + more) for more in (-3, -2, -1, 0, 1, 2)))
+_PASS_ENDS = (1, *(SHORT_TOKENS + more for more in (-3, -2, -1, 0, 1, 2)))
+STATES = ("", "on", "The lamp. " * 12, *("x" * (BATCH_TOKENS + more) for more in _PASS_ENDS))
 KINDS = list(itertools.product(("qwen3", "gemma3", "qwen35"), ("letters", "text")))
 
 

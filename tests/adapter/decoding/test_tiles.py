@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,17 @@ from semif_adapter.decoding.decoder import AskedPrompt
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.steps import complete
 from semif_adapter.decoding.streams import Stream
-from semif_adapter.decoding.tiles import TILE, Tiles, choose_tiles
+from semif_adapter.decoding.tiles import FAST_WEIGHT_COST, TILE, Tiles, choose_tiles
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
 
 CONTEXT = 512
 SMOL = Tiles(query=30 * 9 * 64, weights=30 * 576 * (2 * 64 * 12 + 3 * 1536), cells=4096)
-QWEN3_4B = Tiles(query=36 * 32 * 128, weights=36 * 2560 * (2 * 128 * 40 + 3 * 9728), cells=4096)
+SMOL_Q4_0 = replace(SMOL, weights=FAST_WEIGHT_COST * SMOL.weights)
+QWEN3_4B = Tiles(
+    query=36 * 32 * 128, weights=FAST_WEIGHT_COST * 36 * 2560 * (2 * 128 * 40 + 3 * 9728), cells=4096
+)
 
 
 def some_tokens(count: int, seed: int = 0) -> Tokens:
@@ -59,11 +63,16 @@ def extend(stream: Stream, tokens: Tokens, wanted: int = 1) -> Rows:
     ("tiles", "depth", "first"),
     [
         (SMOL, 0, None),
-        (SMOL, 256, 55),
-        (SMOL, 800, 43),
+        (SMOL, 256, 54),
+        (SMOL, 800, 42),
         (SMOL, 1800, 34),
-        (QWEN3_4B, 256, 62),
-        (QWEN3_4B, 1800, 49),
+        (SMOL_Q4_0, 0, 63),
+        (SMOL_Q4_0, 110, 54),
+        (SMOL_Q4_0, 300, 46),
+        (SMOL_Q4_0, 800, 35),
+        (SMOL_Q4_0, 1800, 28),
+        (QWEN3_4B, 256, 58),
+        (QWEN3_4B, 1800, 41),
     ],
 )
 def test_passes_are_padded_where_that_was_measured_to_pay(
@@ -72,6 +81,25 @@ def test_passes_are_padded_where_that_was_measured_to_pay(
     padded = [count for count in range(1, 257) if tiles.padding(depth, count)]
     assert padded == ([] if first is None else list(range(first, TILE)))
     assert {count + tiles.padding(depth, count) for count in padded} <= {TILE}
+
+
+@pytest.mark.parametrize(
+    ("file_type", "is_fast"), [(2, True), (15, True), (3, False), (17, False), (None, False)]
+)
+def test_weights_of_fast_types_are_padded_earlier(
+    library: Library, tiny_gguf: Callable[..., Path], file_type: int | None, *, is_fast: bool
+) -> None:
+    def first_padded(path: Path) -> int:
+        with (
+            closing(Model(library, path, 0)) as model,
+            closing(Context(model, streams=1, context_tokens=CONTEXT, threads=1)) as context,
+        ):
+            tiles = choose_tiles(context, model, SAMPLE, reads_head=False)
+            assert tiles is not None
+            return next(count for count in range(1, TILE) if tiles.padding(100, count))
+
+    first = first_padded(tiny_gguf(metadata=(("general.file_type", file_type),)))
+    assert (first < first_padded(tiny_gguf())) == is_fast
 
 
 def test_a_short_pass_behind_a_long_prompt_is_computed_as_a_whole_tile(

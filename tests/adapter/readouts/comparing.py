@@ -15,8 +15,9 @@ from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
 from semif_adapter.forms.systemone.form import SystemOneForm
+from semif_adapter.llama.context import BATCH_TOKENS
 from semif_adapter.llama.libllama import Library
-from semif_adapter.llama.model import Model
+from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.readouts.opening import question_writer
 
 STATE: dict[str, Any] = {
@@ -80,7 +81,7 @@ Whole = Callable[[dict[str, Any]], dict[str, dict[str, float]]]
 
 @contextmanager
 def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> Iterator[Whole]:
-    """The model at `path`, asked with prompts that are not cut, as llama-server asks it.
+    """The model at `path`, asked with prompts that are not cut, or where llama-server cuts them.
 
     What the engine cuts off differs in the last digits, by the shape of the passes: these are its numbers.
     """
@@ -96,7 +97,7 @@ def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> It
                 told = {}
                 for written in writer.write(questions, "state-first", lambda: None)[0]:
                     whole = [
-                        replace(prompt, segments=(np.concatenate(prompt.segments),))
+                        replace(prompt, segments=as_the_reference_cuts(np.concatenate(prompt.segments)))
                         for prompt in written.prompts
                     ]
                     uncut = replace(written, prompts=tuple(whole))
@@ -106,6 +107,11 @@ def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> It
                 return told
 
             yield ask
+
+
+def as_the_reference_cuts(tokens: Tokens) -> tuple[Tokens, ...]:
+    """A prompt as segments of a batch each: llama-server gives a short rest a pass of its own."""
+    return tuple(np.split(tokens, range(BATCH_TOKENS, len(tokens), BATCH_TOKENS)))
 
 
 def largest_difference(told: dict[str, dict[str, float]], reply: dict[str, Any]) -> float:
