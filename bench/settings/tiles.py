@@ -34,7 +34,7 @@ MODELS = ("embedded", "qwen3-0.6b")
 
 DURATION = """\
 how long it takes:
-  A round is 10 passes of 35 to 64 tokens at each depth. With 5 rounds, on one quiet core: embedded half a
+  A round is 12 passes of 28 to 64 tokens at each depth. With 5 rounds, on one quiet core: embedded half a
   minute at depths 300 and 800 and a minute at 1,800, qwen3-0.6b one minute and three.
 
 example:
