@@ -114,7 +114,8 @@ def _identity(header: RunHeader) -> dict[str, object]:
         ),
         "predictions, by SHA-256,": header.predictions and header.predictions.sha256,
         "columns of predictions": header.predictions
-        and f"{header.predictions.predicted}, {header.predictions.probabilities or 'no probabilities'}",
+        and f"{header.predictions.predicted}, "
+        + (header.predictions.probabilities or header.predictions.confidence or "no probabilities"),
         "target": f"{header.target.kind} {header.target.name}",
         "model": pins.model_name,
         "model file, by SHA-256,": model and model.sha256,
