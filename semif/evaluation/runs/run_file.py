@@ -280,5 +280,7 @@ def _first(error: ValidationError) -> str:
     details = error.errors(include_url=False, include_input=False)[0]
     if details["type"] == "extra_forbidden":
         return "it has a key that no run file has"
+    if details["type"] == "json_invalid":
+        return "it is not JSON"
     message = details["msg"].removeprefix("Value error, ")
     return f"{'.'.join(map(str, details['loc'])) or 'it'}: {message[0].lower()}{message[1:]}"
