@@ -102,7 +102,8 @@ def read_request(text: bytes, *, name: str) -> tuple[bytes, dict[str, Any]]:
     except RecursionError:
         raise SemifError(f"{name} is nested too deeply, a request needs few levels") from None
     except json.JSONDecodeError as error:
-        raise SemifError(f"{name} is not JSON: {error}") from None
+        line = "" if b"\n" not in text else f"line {error.lineno} "  # of one, `name` may say which it is
+        raise SemifError(f"{name} is not JSON, see {line}column {error.colno}") from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
         raise SemifError(f"{name} holds a number with thousands of digits; send it as a string") from None
     if not isinstance(document, dict):

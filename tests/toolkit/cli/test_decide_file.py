@@ -69,7 +69,7 @@ def test_each_line_is_answered_as_it_would_be_alone(adapter_url: str, tmp_path: 
         5: "answered",
         6: "answered",
     }
-    assert "line 3 is not JSON" in found[3]["error"]["message"]
+    assert "line 3 is not JSON, see column 2" in found[3]["error"]["message"]
     assert "line 4 has the form 'decisions'" in found[4]["error"]["message"]
     assert error.endswith("semif: 3 answered, 2 could not be asked\n")
     _, (alone,), _ = decide("--url", adapter_url, written(tmp_path, [refund("one")]))

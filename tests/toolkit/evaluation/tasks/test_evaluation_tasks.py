@@ -197,6 +197,8 @@ def test_files_that_hold_nothing_or_are_not_there(tmp_path: Path) -> None:
 
 def test_two_files_must_not_share_an_id(tmp_path: Path) -> None:
     one, two = written(tmp_path / "one.jsonl", PLAIN), written(tmp_path / "two.jsonl", PLAIN, NOUL)
+    with pytest.raises(SemifError, match=r"one\.jsonl is given twice; give each file once$"):
+        read_task_sets([one, two, one])
     with pytest.raises(SemifError, match=r"two\.jsonl has ids of tasks that .*one\.jsonl has too"):
         read_task_sets([one, two])
 
