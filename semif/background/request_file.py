@@ -4,14 +4,13 @@ A file may be larger than memory: lines are read when they are needed. Lines of 
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from semif.client.request import request_body
+from semif.client.request import read_request
 from semif.environment.kinds import KINDS
 from semif.errors import SemifError
 from semif.project.whole_files import open_file
@@ -102,7 +101,7 @@ class RequestFile:
 def _body(text: bytes, number: int, kind: str) -> bytes:
     """The request of a line. Raises SemifError, which names the line."""
     name = f"line {number}"
-    body = request_body(text.strip(), name=name)
-    if problem := KINDS[kind].request_problem(json.loads(body)):
+    body, document = read_request(text.strip(), name=name)
+    if problem := KINDS[kind].request_problem(document):
         raise SemifError(f"{name} {problem}")
     return body

@@ -14,9 +14,10 @@ import numpy as np
 from semif.calibration.fit import need_enough
 from semif.calibration.grouped_mean import Mean, grouped_difference, grouped_mean
 from semif.errors import SemifError, shown
+from semif.evaluation.figures.calibration_figures import confidence
 from semif.evaluation.figures.measures import Share, share_of
 from semif.evaluation.figures.shared_tasks import shared_tasks
-from semif.evaluation.figures.summary import confidence, is_right
+from semif.evaluation.figures.summary import is_right
 from semif.evaluation.report.tables.run_facts import is_asked
 from semif.evaluation.runs.run_file import EvaluationRun, Record, read_run
 

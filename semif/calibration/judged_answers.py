@@ -119,15 +119,17 @@ def _judged(run: EvaluationRun, record: Record, calibration: LoadedCalibration |
     probabilities = record.probabilities
     if calibration is not None:
         probabilities = _calibrated(run, record, calibration)
-    if probabilities is None:
+    probability = record.confidence if probabilities is None else max(probabilities)
+    if probability is None:
         kind = run.header.target.kind
-        there = "; `semif evaluate import --probabilities` takes them along" if kind == "predictions" else ""
+        there = "; `semif evaluate import` takes them along by --probabilities or --confidence"
+        there = there if kind == "predictions" else ""
         raise SemifError(
             f"{run.path} holds answers without probabilities (asked was a target of kind {kind}), which "
             f"have no threshold{there}"
         )
     return JudgedAnswer(
-        probability=max(probabilities),
+        probability=probability,
         right=record.choice == record.expected,
         group=f"{task_files(run)} {record.cluster}",
     )

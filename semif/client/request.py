@@ -81,11 +81,16 @@ def as_written(body: bytes) -> Request[WireAnswer]:
 
 
 def request_body(text: bytes, *, name: str) -> bytes:
-    """The request that `text` is or stands for: a lone decision object is wrapped as `{"decision": ...}`.
+    """The request that `text` is or stands for, as `read_request`."""
+    return read_request(text, name=name)[0]
 
-    The caller's bytes are kept, so that the adapter judges what was really written, but for the mark that
-    editors on Windows put before UTF-8. `name` is for messages. Raises SemifError for what is not a JSON
-    object and for bodies over SageMaker's limit.
+
+def read_request(text: bytes, *, name: str) -> tuple[bytes, dict[str, Any]]:
+    """The request that `text` is or stands for, its bytes and what they say.
+
+    A lone decision object is wrapped as `{"decision": ...}`. The caller's bytes are kept, so that the adapter
+    judges what was really written, but for the mark that editors on Windows put before UTF-8. `name` is for
+    messages. Raises SemifError for what is not a JSON object and for bodies over SageMaker's limit.
     """
     text = utf8(text, name)
     try:
@@ -97,15 +102,18 @@ def request_body(text: bytes, *, name: str) -> bytes:
     except RecursionError:
         raise SemifError(f"{name} is nested too deeply, a request needs few levels") from None
     except json.JSONDecodeError as error:
-        raise SemifError(f"{name} is not JSON: {error}") from None
+        line = "" if b"\n" not in text else f"line {error.lineno} "  # of one, `name` may say which it is
+        raise SemifError(f"{name} is not JSON, see {line}column {error.colno}") from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
         raise SemifError(f"{name} holds a number with thousands of digits; send it as a string") from None
     if not isinstance(document, dict):
         raise SemifError(f"{name} holds {_JSON_NAMES[type(document)]}, a request is an object")
-    body = text if any(form in document for form in FORMS) else b'{"decision": ' + text + b"}"
+    body = text
+    if not any(form in document for form in FORMS):
+        body, document = b'{"decision": ' + text + b"}", {"decision": document}
     if len(body) > MAX_BODY_BYTES:
         raise SemifError(f"{name} is {len(body)} bytes, SageMaker takes {MAX_BODY_BYTES}; shorten the state")
-    return body
+    return body, document
 
 
 def _decision(state: State, question: Question[Any], identifier: str) -> dict[str, Any]:

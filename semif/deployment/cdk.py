@@ -5,17 +5,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from semif.errors import SemifError
+from semif.signals import signals_put_off
 
 SHOWN_LINES = 20
 """How much of a failed run's output goes into the error."""
 
 _GRACE_SECONDS = 10.0
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class CdkError(SemifError):
@@ -44,8 +44,8 @@ def run_cdk(
         timed_out.set()
         _end(process)
 
-    came: list[int] = []
-    with _signals_put_off(came):
+    lines: list[str] = []
+    with signals_put_off() as let_signals_come:
         process = subprocess.Popen(
             [str(_executable(root)), *arguments],
             cwd=folder or root,
@@ -60,43 +60,25 @@ def run_cdk(
         timer = threading.Timer(timeout_seconds, expire)
         timer.daemon = True
         timer.start()
-    lines: list[str] = []
-    try:
-        assert process.stdout is not None
-        with process.stdout:
-            for number in came:
-                signal.raise_signal(number)
-            for line in process.stdout:
-                lines.append(line.rstrip())
-                on_line(lines[-1])
-        status = process.wait()
-    except BaseException:
-        _end(process)
-        raise
-    finally:
-        timer.cancel()
+        try:
+            assert process.stdout is not None
+            with process.stdout:
+                let_signals_come()
+                for line in process.stdout:
+                    lines.append(line.rstrip())
+                    on_line(lines[-1])
+            status = process.wait()
+        except BaseException:
+            _end(process)
+            raise
+        finally:
+            timer.cancel()
     command = "cdk " + " ".join(arguments[:2])
     if timed_out.is_set():
         raise CdkError(_failure(f"{command} did not end within {timeout_seconds:g} s", lines))
     if status != 0:
         raise CdkError(_failure(f"{command} failed with status {status}", lines))
     return lines
-
-
-@contextmanager
-def _signals_put_off(came: list[int]) -> Iterator[None]:
-    """Have `came` list the signals whose handlers would break off a start: the process would go on unseen."""
-    before = {}
-    if threading.current_thread() is threading.main_thread():  # the only one that handlers run in
-        handlers = {number: signal.getsignal(number) for number in _STOPS}
-        before = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in before:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _executable(root: Path) -> Path:

@@ -7,7 +7,7 @@ from pydantic import ModelWrapValidatorHandler, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails
 
 from semif.environment.problems import problems_aside, problems_together
-from semif.environment.unknown_keys import unknown_key
+from semif.environment.unknown_keys import unknown_key, value_of_another
 from semif.errors import MAX_LISTED
 from semif.project.all_problems import Checked
 
@@ -52,13 +52,17 @@ def as_errors(problems: Iterable[str]) -> list[InitErrorDetails]:
 
 
 def as_meant(errors: Sequence[ErrorDetails]) -> list[InitErrorDetails]:
-    """The same errors; of an unknown key one that says which was meant, where that shows."""
+    """The same errors; of what is none where it stands one that says what was meant, where that shows."""
     told = [_as_meant(details) for details in errors[:MAX_LISTED]]  # no more are read by anybody
     return [*told, *cast(list[InitErrorDetails], errors[MAX_LISTED:])]
 
 
 def _as_meant(details: ErrorDetails) -> InitErrorDetails:
-    meant = unknown_key(details["loc"]) if details["type"] == "extra_forbidden" else None
+    meant = None
+    if details["type"] == "extra_forbidden":
+        meant = unknown_key(details["loc"])
+    elif details["type"] == "literal_error":
+        meant = value_of_another(details["loc"], details["input"], details["ctx"]["expected"])
     if meant is None:
         return cast(InitErrorDetails, details)
     return {"type": meant, "loc": details["loc"], "input": details["input"]}

@@ -1,15 +1,17 @@
-"""Keys of an environment file that no table has where they stand: which key was meant, as far as it shows."""
+"""Keys and values of an environment file that are none where they stand: what was meant, where that shows."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from semif.environment.environment_file import EnvironmentFile
 from semif.environment.problems import FIXED_SETTINGS
+from semif.environment.tables.names import RegisteredNames
 from semif.errors import MAX_SHOWN, UNKNOWN_KEY
 from semif_adapter.contract.settings import SECRET
 
@@ -37,6 +39,21 @@ def unknown_key(path: Sequence[int | str]) -> PydanticCustomError | None:
     return _error("is not a known key, did you mean {meant}?", meant=meant)
 
 
+def value_of_another(path: Sequence[int | str], value: object, expected: str) -> PydanticCustomError | None:
+    """The error that says which table has a key of this name with this value; None where none has."""
+    *above, key = map(str, path)
+    for table, fields in _tables().items():
+        field = fields.get(key)
+        if field is not None and table != ".".join(above) and value in _choices(field):
+            place = f"{table}.{key}" if table else key
+            return PydanticCustomError(
+                "literal_error",
+                "must be {expected}; {value} is a value of {place}, write it there",
+                {"expected": expected, "value": repr(value), "place": place},
+            )
+    return None
+
+
 def _error(message: str, **named: str) -> PydanticCustomError:
     return PydanticCustomError(UNKNOWN_KEY, message, named)
 
@@ -44,19 +61,33 @@ def _error(message: str, **named: str) -> PydanticCustomError:
 @cache
 def _keys_by_table() -> dict[str, list[str]]:
     """The keys that each table may have in a file, the file's top first, under the empty name."""
-    known = {"": _keys_of("", EnvironmentFile)}
+    return {table: list(fields) for table, fields in _tables().items()}
+
+
+@cache
+def _tables() -> dict[str, dict[str, FieldInfo]]:
+    """The same, with what each key may hold."""
+    known = {"": _fields_of("", EnvironmentFile)}
     for name, field in EnvironmentFile.model_fields.items():
         table, key = _table_in(field.annotation), field.alias or name
         if table is not None:
-            known[key] = _keys_of(key, table)
+            known[key] = _fields_of(key, table)
         elif get_origin(field.annotation) is dict:  # a table whose keys are the user's own
-            known[key] = []
+            known[key] = {}
     return known
 
 
-def _keys_of(name: str, table: type[BaseModel]) -> list[str]:
-    keys = (field.alias or key for key, field in table.model_fields.items())
-    return [key for key in keys if key not in _NEVER_IN_THE_FILE.get(name, ())]
+def _fields_of(name: str, table: type[BaseModel]) -> dict[str, FieldInfo]:
+    fields = {(field.alias or key): field for key, field in table.model_fields.items()}
+    return {key: field for key, field in fields.items() if key not in _NEVER_IN_THE_FILE.get(name, ())}
+
+
+def _choices(field: FieldInfo) -> Sequence[object]:
+    """The values of a key that holds one of few."""
+    if get_origin(field.annotation) is Literal:
+        return get_args(field.annotation)
+    registered = [names for names in field.metadata if isinstance(names, RegisteredNames)]
+    return [name for names in registered for name in names.registry]
 
 
 def _table_in(annotation: Any) -> type[BaseModel] | None:

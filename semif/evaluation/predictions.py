@@ -35,6 +35,8 @@ class PredictionColumns:
     probabilities: str | None = None
     """A column that holds an object of them by option, or what their columns' names begin with, before the
     option's id."""
+    confidence: str | None = None
+    """A column of the probability of what is predicted, where no other option's is known."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def import_predictions(
         sha256=hashlib.sha256(content).hexdigest(),
         predicted=columns.predicted,
         probabilities=columns.probabilities,
+        confidence=columns.confidence,
     )
     target = TargetName(kind="predictions", name=path.name)
     now = datetime.now(UTC)
@@ -84,7 +87,8 @@ def _predicted(
     path: Path, content: bytes, columns: PredictionColumns, tasks: Mapping[str, LabelledTask]
 ) -> tuple[dict[str, ReplyContent], int]:
     """By task, in the order of the rows, and how many rows are of none. Raises LinesError, SemifError."""
-    needed = [(columns.predicted, "--predicted")] + ([(columns.id, "--id")] if columns.id else [])
+    named = ((columns.predicted, "--predicted"), (columns.id, "--id"), (columns.confidence, "--confidence"))
+    needed = [(column, option) for column, option in named if column]
     found: dict[str, ReplyContent] = {}
     lines: dict[str, int] = {}
     problems: list[tuple[int, str]] = []
@@ -138,12 +142,19 @@ def _problems(row: Row, said: str | None, task: LabelledTask, columns: Predictio
             )
         elif problem := problem_of(numbers, len(ids)):
             yield problem
+    if said is not None and columns.confidence is not None and _confidence(row, columns.confidence) is None:
+        yield (
+            f"column {shown(columns.confidence)} must be a number from 0 to 1, the probability of what is "
+            "predicted"
+        )
 
 
 def _content(row: Row, said: str | None, task: LabelledTask, columns: PredictionColumns) -> ReplyContent:
     """As an answer; what `_problems` finds in it is told, and nothing written."""
     if said is None:
         return ReplyContent(status="unparsable", error=_NO_PREDICTION)
+    if columns.confidence is not None:
+        return ReplyContent(choice=said, confidence=_confidence(row, columns.confidence))
     if columns.probabilities is None:
         return ReplyContent(choice=said)
     numbers = _numbers(row, [option.id for option in task.options], columns.probabilities)
@@ -155,6 +166,12 @@ def _numbers(row: Row, options: Sequence[str], named: str) -> list[float | None]
     held = row.get(named)
     cells = [held.get(name) if isinstance(held, dict) else row.get(named + name) for name in options]
     return [_number(cell) for cell in cells]
+
+
+def _confidence(row: Row, named: str) -> float | None:
+    """A number from 0 to 1; None where there is none."""
+    number = _number(row.get(named))
+    return number if number is not None and 0 <= number <= 1 else None
 
 
 def _number(cell: object) -> float | None:

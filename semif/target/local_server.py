@@ -21,6 +21,7 @@ from pathlib import Path
 from semif.aws.clients import Aws, without_aws
 from semif.errors import SemifError
 from semif.project.root import how_to_install, with_toolkit
+from semif.signals import signals_put_off
 
 FOLDER = Path(".semif") / "local"
 """Under the project's root: server.json, server.log, and the locks of the environments deployed here."""
@@ -104,7 +105,7 @@ def _start(root: Path, region: str | None, tied: bool) -> Server:
     command = [sys.executable, "-m", "local_aws", "--state", str(folder)]
     command += ["--region", region] if region else []
     command += ["--until-stdin-closes"] if tied else []
-    with log.open("wb") as output:
+    with log.open("wb") as output, signals_put_off() as let_signals_come:
         process = subprocess.Popen(
             command,
             cwd=root,
@@ -115,18 +116,19 @@ def _start(root: Path, region: str | None, tied: bool) -> Server:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    try:
-        deadline = time.monotonic() + _START_SECONDS
-        while process.poll() is None and time.monotonic() < deadline:
-            server = _read(root)
-            if server is not None and server.pid == process.pid:
-                _started[process.pid] = process
-                return server
-            time.sleep(_LOOK_SECONDS)
-    finally:
-        if process.pid not in _started:
-            process.terminate()
-            process.wait(_STOP_SECONDS)
+        try:
+            let_signals_come()
+            deadline = time.monotonic() + _START_SECONDS
+            while process.poll() is None and time.monotonic() < deadline:
+                server = _read(root)
+                if server is not None and server.pid == process.pid:
+                    _started[process.pid] = process
+                    return server
+                time.sleep(_LOOK_SECONDS)
+        finally:
+            if process.pid not in _started:
+                process.terminate()
+                process.wait(_STOP_SECONDS)
     end = log.read_text(errors="replace").splitlines()[-20:]
     raise SemifError("\n".join(["the AWS on this machine did not start", *(f"  {line}" for line in end)]))
 

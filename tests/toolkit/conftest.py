@@ -1,4 +1,4 @@
-"""What tests share: a cache of their own, an account and a bucket of moto's."""
+"""What tests share: a cache of their own, a machine without access, an account and a bucket of moto's."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,3 +42,19 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> "Iterator[S3Client]":
         client.create_bucket(Bucket="models")
         client.put_bucket_versioning(Bucket="models", VersioningConfiguration={"Status": "Enabled"})
         yield client
+
+
+@pytest.fixture
+def no_access(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine on which nobody has ever signed in."""
+    for name in (
+        "AWS_PROFILE",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

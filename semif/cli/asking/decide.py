@@ -146,15 +146,16 @@ def command(
         if counts[ANSWERED] < counts.total():
             raise click.exceptions.Exit(1)
         return
-    body = request_body(_read(file), name=file)
-    _refuse_form(first, body, name=file)
+    name = "standard input" if file == "-" else file
+    body = request_body(_read(file), name=name)
+    _refuse_form(first, body, name=name)
     console = Console(highlight=False)
     if policy is None:
         with clients() as asked:
             answer = asked[None].ask(body)
         click.echo(answer.raw) if as_json else show_answer(console, body, answer)
         return
-    request = one_decision(body, name=file)
+    request = one_decision(body, name=name)
     with clients() as asked:
         outcome = decide_under(policy, request, asked, accept_mismatch=accept_mismatch)
     click.echo(outcome.model_dump_json()) if as_json else show_outcome(console, request, outcome)

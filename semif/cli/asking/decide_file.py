@@ -42,10 +42,16 @@ def decide_file(
     """
     counts: Counter[str] = Counter()
     with _progress(requests.path.name) as on_progress:
-        for record in _records(requests, clients, under):
-            counts[record["status"]] += 1
-            click.echo(record_line(record), nl=False)
-            on_progress(counts.total(), len(requests.lines))
+        try:
+            for record in _records(requests, clients, under):
+                counts[record["status"]] += 1
+                click.echo(record_line(record), nl=False)
+                on_progress(counts.total(), len(requests.lines))
+        except (DecisionError, KeyboardInterrupt):
+            if counts:
+                without = len(requests.lines) - counts.total()
+                click.echo(f"semif: {ends_of(counts)}; {without:,} lines have no record", err=True)
+            raise
     click.echo(f"semif: {ends_of(counts)}", err=True)
     return counts
 

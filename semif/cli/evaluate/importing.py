@@ -33,6 +33,11 @@ _MAX_NAMED = 5
     metavar="NAME",
     help="A column with an object of them by option; or what their columns begin with, before the option.",
 )
+@click.option(
+    "--confidence",
+    metavar="COLUMN",
+    help="Where no other option's is known: the probability of what is predicted, 0 to 1.",
+)
 @partial(table_options, rows_too=True)
 @json_option
 def import_(
@@ -42,6 +47,7 @@ def import_(
     output: Path,
     predicted: str,
     probabilities: str | None,
+    confidence: str | None,
     columns: Columns | None,
     named: str | None,
     as_json: bool,
@@ -53,7 +59,8 @@ def import_(
     Asks nobody. --id names the column of the tasks' ids in PREDICTIONS, and in a table of tasks.
 
     Tasks without a row are told and left out, and so are rows of no task. An empty prediction is a task
-    without a valid answer.
+    without a valid answer. With --confidence alone there are calibration error, reliability and thresholds,
+    and no Brier score and no log loss, which need the probability of every option.
 
     \b
     Examples:
@@ -61,9 +68,14 @@ def import_(
       semif evaluate import tickets.csv --tasks tickets.csv --id ticket --predicted llm_team -o llm.jsonl \\
         --state text --expected team --question "Which team?" --options options.toml
     """
+    if probabilities is not None and confidence is not None:
+        raise click.UsageError(
+            "--probabilities tells every option's, --confidence the choice's alone; give one"
+        )
     need_evaluate_extra()
     sets = read_task_sets(tasks, columns)
-    found = import_predictions(sets, predictions, PredictionColumns(predicted, named, probabilities), output)
+    taken = PredictionColumns(predicted, named, probabilities, confidence)
+    found = import_predictions(sets, predictions, taken, output)
     if found.without:
         rest = len(found.without) - _MAX_NAMED
         names = printable(", ".join(found.without[:_MAX_NAMED])) + (f" and {rest} more" if rest > 0 else "")

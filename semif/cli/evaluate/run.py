@@ -16,6 +16,7 @@ from semif.environment.environment import environment_names
 from semif.errors import SemifError
 from semif.evaluation.asking.concurrency import MAX_IN_FLIGHT
 from semif.evaluation.asking.evaluation import evaluate
+from semif.evaluation.asking.first_replies import NoAnswersError
 from semif.evaluation.asking.targets import FORM_NAMES, FormName, endpoint_target, url_target
 from semif.evaluation.extra import need_evaluate_extra
 from semif.evaluation.runs.run_file import Asking, read_run
@@ -50,6 +51,12 @@ from semif.target.target import open_target
     help="Arrivals per second, answered or not; latency counts from the planned arrival.",
 )
 @click.option(
+    "--timeout",
+    type=NumberRange(0, 86_400, min_open=True),
+    metavar="SECONDS",
+    help="Longest time for an answer, all attempts and waits included; default: 70 s for each attempt.",
+)
+@click.option(
     "--orders",
     type=click.IntRange(0, 23),
     default=0,
@@ -77,6 +84,7 @@ def run(
     form: FormName | None,
     concurrency: int | None,
     rate: float | None,
+    timeout: float | None,
     orders: int,
     seed: int,
     limit: int | None,
@@ -91,7 +99,7 @@ def run(
 
     Asks the endpoint of ENV, or the server at --url, every task of the files TASKS, writes each answer to the
     run file as it comes, and prints the report in the end. Ctrl-C stops it; the same command goes on there.
-    Exits with 1 where it cannot go on, and where no task got a valid answer.
+    Exits with 1 where it cannot go on, where the first replies hold no answer, and where no task got one.
 
     A task is a line of JSON: a decision with "expected" beside it, or a row of JevBench; or a row of a
     table, of which --state, --expected, --question and --options say what is asked. The server is an adapter
@@ -139,15 +147,16 @@ def run(
             chat=chat.request,
             headers=chat.headers,
             secrets=chat.secrets,
+            timeout=timeout,
         )
     else:
         where = open_target(arguments[0], on_this_machine=on_this_machine, profile=profile)
-        target = endpoint_target(where, form, connections=connections, chat=chat.request)
+        target = endpoint_target(where, form, connections=connections, chat=chat.request, timeout=timeout)
     own_key = bool(chat.secrets)  # in a header: the variable of an adapter's key is not what is wrong
     with key_remedy(None if own_key else url), closing(target), count_on_stderr(output.name) as on_answer:
         try:
             evaluate(target, sets, asking, output, on_answer, suite=asked_suite)
-        except (DecisionError, KeyboardInterrupt):
+        except (DecisionError, NoAnswersError, KeyboardInterrupt):
             if output.exists():
                 click.echo(f"semif: {output} keeps the answers; the same command goes on there", err=True)
             raise

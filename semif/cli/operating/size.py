@@ -104,8 +104,13 @@ def command(
         rate, derivation = _estimate(loaded)
         source = "an estimate"
     else:
-        target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
-        rate, count = rate_from_log(target.aws, loaded.endpoint_name)
+        try:
+            target = open_target(environment, on_this_machine=on_this_machine, profile=profile)
+            rate, count = rate_from_log(target.aws, loaded.endpoint_name)
+        except SemifError as error:
+            raise SemifError(
+                f"{error}; or give --tokens-per-second, --url of an adapter, or --estimate"
+            ) from None
         source = f"median of {count} figures of {loaded.endpoint_name} in the last hour"
     load = RequestLoad(requests_per_second, tokens, questions, cached_share)
     fleet = size(load, tokens_per_second=rate, deadline_seconds=loaded.settings.deadline_seconds)

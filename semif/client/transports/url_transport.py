@@ -30,6 +30,7 @@ class UrlTransport(Transport):
         connections: int = 10,
         headers: Mapping[str, str] = MappingProxyType({}),
         secrets: Sequence[str] = (),
+        attempt_seconds: float = ATTEMPT_SECONDS,
     ) -> None:
         """`url` is the server's base, or the address of its `path`; `headers` are further ones.
 
@@ -51,7 +52,7 @@ class UrlTransport(Transport):
         # As they are, and as JSON has them: a quote or a backslash stands behind another one there.
         self._secrets = [form.encode() for one in secrets for form in {one, json.dumps(one)[1:-1]}]
         sender = HttpSender(proxy=proxy_for(url), connections=connections)
-        super().__init__(sender, connections=connections, attempt_seconds=ATTEMPT_SECONDS)
+        super().__init__(sender, connections=connections, attempt_seconds=attempt_seconds)
 
     @property
     def asked(self) -> str:

@@ -34,7 +34,7 @@ def rate_from_log(aws: Aws, endpoint: str) -> tuple[float, int]:
     if not rates:
         raise SemifError(
             f"{log_group(endpoint)} holds no {TOKENS_PER_SECOND.name} of the last hour; ask the endpoint for "
-            "some minutes, or give --tokens-per-second, --url of an adapter, or --estimate"
+            "some minutes"
         )
     return statistics.median(rates), len(rates)
 

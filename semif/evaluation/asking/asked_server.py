@@ -49,13 +49,15 @@ class AskedTarget:
         *,
         pins: Pins | None = None,
         retry: Retry = Retry(),  # noqa: B008 - immutable
+        timeout: float | None = None,
     ) -> None:
-        """`pins` are known beforehand: those of a lock."""
+        """`pins` are known beforehand: those of a lock. `timeout` is for an answer with all its attempts."""
         self.name = name
         self.form = form
         self._transport = transport
         self._pins = pins or Pins()
         self._retry = retry
+        self._timeout = timeout
 
     def probe(self) -> Pins:
         """Ask something easy, and see who answers. It opens a connection, and its answer counts nowhere.
@@ -86,7 +88,9 @@ class AskedTarget:
         return Asked(self.form.read(ordered, reply), counted.sent, counted.refused, _document(reply))
 
     def _send(self, body: bytes, transport: "_Counted") -> bytes:
-        return until_answered(lambda seconds: transport.send(body, seconds), retry=self._retry)
+        return until_answered(
+            lambda seconds: transport.send(body, seconds), retry=self._retry, timeout=self._timeout
+        )
 
     def close(self) -> None:
         """Let the connections go."""

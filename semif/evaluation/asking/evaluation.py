@@ -5,6 +5,7 @@ from pathlib import Path
 
 from semif.evaluation.asking.asked_server import AskedTarget
 from semif.evaluation.asking.concurrency import ask_all
+from semif.evaluation.asking.first_replies import FirstReplies
 from semif.evaluation.runs.new_run import new_header
 from semif.evaluation.runs.run_file import Asking
 from semif.evaluation.runs.run_writer import open_run
@@ -25,7 +26,8 @@ def evaluate(
     """Ask the tasks of `sets`, write each answer to `output` as it comes; goes on where `output` stopped.
 
     `on_answer` is told how many answers there are, and of how many, at first and after each. Raises
-    DecisionError where the target cannot be asked, and as `open_run` does; the file holds what came before.
+    DecisionError where the target cannot be asked, NoAnswersError where the first replies of a new run hold
+    none, and as `open_run` does; the file holds what came before.
     """
     header = new_header(sets, target.name, target.probe(), asking, suite=suite)
     tasks = [task for file in sets for task in file.tasks][: asking.limit]
@@ -35,7 +37,10 @@ def evaluate(
         waiting = [ordered for ordered in planned if (ordered.task.id, ordered.order) not in answered]
         done, total = len(planned) - len(waiting), len(planned)
         on_answer(done, total)
+        first = None if run.earlier else FirstReplies(target.form)
         for record in ask_all(target, waiting, asking):
             run.append(record)
             done += 1
             on_answer(done, total)
+            if first is not None:
+                first.check(record, total - done)

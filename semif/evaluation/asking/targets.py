@@ -6,7 +6,7 @@ from typing import Literal, cast, get_args
 
 from semif.aws.clients import aws_errors
 from semif.client.transports.endpoint_transport import EndpointTransport, invoke_config
-from semif.client.transports.url_transport import UrlTransport
+from semif.client.transports.url_transport import ATTEMPT_SECONDS, UrlTransport
 from semif.environment.asking import require_mode
 from semif.environment.environment import Environment
 from semif.errors import SemifError
@@ -39,17 +39,25 @@ def url_target(
     chat: ChatRequest | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
     secrets: Sequence[str] = (),
+    timeout: float | None = None,
 ) -> AskedTarget:
     """The server at `url`: its base, or the whole address of what takes this form. Raises SemifError.
 
-    A `chat` that is no chat completion goes to the very address.
+    A `chat` that is no chat completion goes to the very address. A `timeout` may be longer than the time
+    that an endpoint has: models that think first take minutes.
     """
     kind: TargetKind = "adapter" if form == "decision" else form
     path = "" if form == "chat" and chat is not None and not chat.is_completion else _path(url, form)
     transport = UrlTransport(
-        url, path=path, api_key=api_key, connections=connections, headers=headers, secrets=secrets
+        url,
+        path=path,
+        api_key=api_key,
+        connections=connections,
+        headers=headers,
+        secrets=secrets,
+        attempt_seconds=max(timeout or 0.0, ATTEMPT_SECONDS),
     )
-    return AskedTarget(TargetName(kind=kind, name=url), _form(form, chat), transport)
+    return AskedTarget(TargetName(kind=kind, name=url), _form(form, chat), transport, timeout=timeout)
 
 
 def _path(url: str, form: FormName) -> str:
@@ -59,7 +67,12 @@ def _path(url: str, form: FormName) -> str:
 
 
 def endpoint_target(
-    where: Target, form: FormName | None, *, connections: int, chat: ChatRequest | None = None
+    where: Target,
+    form: FormName | None,
+    *,
+    connections: int,
+    chat: ChatRequest | None = None,
+    timeout: float | None = None,
 ) -> AskedTarget:
     """The endpoint of an environment. Raises SemifError for a form that its kind does not answer."""
     environment = where.environment
@@ -81,6 +94,7 @@ def endpoint_target(
         _form(name, chat),
         EndpointTransport(runtime, environment.endpoint_name, owned=True),
         pins=_locked(where.read_lock()),
+        timeout=timeout,
     )
 
 

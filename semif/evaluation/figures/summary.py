@@ -10,17 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semif.evaluation.figures.measures import (
-    Bin,
-    Share,
-    Spread,
-    brier_score,
-    expected_calibration_error,
-    log_loss,
-    reliability,
-    share_of,
-    spread,
-)
+from semif.evaluation.figures.calibration_figures import CalibrationFigures, calibration_figures, confidence
+from semif.evaluation.figures.measures import Share, Spread, share_of, spread
 from semif.evaluation.runs.run_file import Record
 
 MIN_ALIKE = 10
@@ -37,23 +28,6 @@ class Group:
     """Of all tasks of the group that were asked: no answer is no right answer."""
     guessing: float
     """Share that choosing evenly among each task's options gets right on average."""
-
-
-@dataclass(frozen=True)
-class CalibrationFigures:
-    """How far the probabilities can be believed; over the answers that have probabilities."""
-
-    count: int
-    confidence: float
-    """Mean probability of the choice."""
-    accuracy: float
-    expected_calibration_error: float
-    brier_score: float
-    brier_score_of_guessing: float
-    """What the same probability for every option would score."""
-    log_loss: float
-    log_loss_of_guessing: float
-    bins: tuple[Bin, ...]
 
 
 @dataclass(frozen=True)
@@ -161,7 +135,7 @@ def summarise(records: Sequence[Record]) -> Summary:
         input_tokens_total=sum(record.input_tokens or 0 for record in replied),
         cached_tokens_total=sum(cached) if cached else None,
         output_tokens=_spread(record.output_tokens for record in replied),
-        calibration=_calibration(answered),
+        calibration=calibration_figures(answered),
         order_sensitivity=_order_sensitivity(records),
         allowed_token_mass=_token_mass(answered),
         wrong=_wrong(answered),
@@ -185,13 +159,6 @@ def is_right(record: Record) -> bool:
 def is_replied(record: Record) -> bool:
     """Whether a reply came in the end, be it words that name no option."""
     return record.status in {"answered", "unparsable"}
-
-
-def confidence(record: Record) -> float | None:
-    """Probability of the choice; None without an answer or without probabilities."""
-    if record.choice is None or record.probabilities is None:
-        return None
-    return record.probabilities[record.option_ids.index(record.choice)]
 
 
 def grouped(tasks: Sequence[Record], name_of: Callable[[Record], str | None]) -> tuple[Group, ...]:
@@ -238,28 +205,6 @@ def _faults(records: Sequence[Record]) -> tuple[FaultCount, ...]:
 def _spread(values: Iterable[float | None]) -> Spread | None:
     known = [value for value in values if value is not None]
     return spread(known) if known else None
-
-
-def _calibration(answered: Sequence[Record]) -> CalibrationFigures | None:
-    judged = [(record, record.probabilities) for record in answered if record.probabilities is not None]
-    if not judged:
-        return None
-    rows = [probabilities for _, probabilities in judged]
-    even = [[1 / len(row)] * len(row) for row in rows]
-    places = [record.option_ids.index(record.expected) for record, _ in judged]
-    confidences = np.array([confidence(record) for record, _ in judged], dtype=float)
-    right = [is_right(record) for record, _ in judged]
-    return CalibrationFigures(
-        count=len(judged),
-        confidence=float(confidences.mean()),
-        accuracy=float(np.mean(right)),
-        expected_calibration_error=expected_calibration_error(confidences, right),
-        brier_score=brier_score(rows, places),
-        brier_score_of_guessing=brier_score(even, places),
-        log_loss=log_loss(rows, places),
-        log_loss_of_guessing=log_loss(even, places),
-        bins=reliability(confidences, right, groups=[record.cluster for record, _ in judged]),
-    )
 
 
 def _order_sensitivity(records: Sequence[Record]) -> OrderSensitivity | None:

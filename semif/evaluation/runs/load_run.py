@@ -23,7 +23,7 @@ def _row(record: Record) -> dict[str, Any]:
     return {
         **fields,
         "right": record.choice == record.expected,
-        "confidence": probabilities[record.choice] if probabilities and record.choice else None,
+        "confidence": probabilities[record.choice] if probabilities and record.choice else record.confidence,
         "probabilities": probabilities,
         "option_logits": _by_option(record, record.option_logits),
         "error": record.error.code if record.error else None,

@@ -50,6 +50,8 @@ class PredictionsFile(WireModel):
     """The column of the options predicted."""
     probabilities: str | None
     """What the columns of the probabilities are named by; None where there are none."""
+    confidence: str | None = None
+    """The column of the choices' probabilities, where those of the other options are not known."""
 
 
 class TargetName(WireModel):
@@ -155,6 +157,8 @@ class Record(WireModel):
     status: Status
     choice: str | None = None
     probabilities: tuple[_Fraction, ...] | None = None
+    confidence: _Fraction | None = None
+    """Probability of the choice, where it alone is known and `probabilities` are not."""
     option_logits: tuple[_Number, ...] | None = None
     allowed_token_mass: _Fraction | None = None
     input_tokens: _Count | None = None
@@ -189,6 +193,8 @@ class Record(WireModel):
             raise ValueError("choice is none of option_ids")
         if (self.status == "answered") != (self.choice is not None):
             raise ValueError("there must be a choice where status is 'answered', and none elsewhere")
+        if self.confidence is not None and (self.choice is None or self.probabilities is not None):
+            raise ValueError("confidence must stand beside a choice without probabilities")
         for name, numbers in (("probabilities", self.probabilities), ("option_logits", self.option_logits)):
             if numbers is not None and len(numbers) != len(self.option_ids):
                 raise ValueError(f"{name} must have one number for each of option_ids")
@@ -274,5 +280,7 @@ def _first(error: ValidationError) -> str:
     details = error.errors(include_url=False, include_input=False)[0]
     if details["type"] == "extra_forbidden":
         return "it has a key that no run file has"
+    if details["type"] == "json_invalid":
+        return "it is not JSON"
     message = details["msg"].removeprefix("Value error, ")
     return f"{'.'.join(map(str, details['loc'])) or 'it'}: {message[0].lower()}{message[1:]}"

@@ -71,9 +71,15 @@ def open_run(path: Path, header: RunHeader) -> Iterator[RunWriter]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[FileIO]:
-    """The file, opened to append to. Raises SemifError where another process has it."""
-    # Without a buffer: what a full disk did not take would fail once more when the file is closed.
-    with path.open("a+b", buffering=0) as file:
+    """The file, opened to append to. Raises SemifError where another process has it, or it can be none."""
+    if path.exists() and not path.is_file():  # a device may be read without end, a pipe waits for its writer
+        raise SemifError(f"cannot write {path}: it is there, and is no file that could be written to")
+    try:
+        # Without a buffer: what a full disk did not take would fail once more when the file is closed.
+        opened = path.open("a+b", buffering=0)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -114,7 +120,8 @@ def _identity(header: RunHeader) -> dict[str, object]:
         ),
         "predictions, by SHA-256,": header.predictions and header.predictions.sha256,
         "columns of predictions": header.predictions
-        and f"{header.predictions.predicted}, {header.predictions.probabilities or 'no probabilities'}",
+        and f"{header.predictions.predicted}, "
+        + (header.predictions.probabilities or header.predictions.confidence or "no probabilities"),
         "target": f"{header.target.kind} {header.target.name}",
         "model": pins.model_name,
         "model file, by SHA-256,": model and model.sha256,

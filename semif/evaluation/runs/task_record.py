@@ -16,6 +16,7 @@ class ReplyContent:
     status: Status = "answered"
     choice: str | None = None
     probabilities: tuple[float, ...] | None = None
+    confidence: float | None = None
     option_logits: tuple[float, ...] | None = None
     allowed_token_mass: float | None = None
     input_tokens: int | None = None

@@ -100,6 +100,7 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
     except UnicodeDecodeError as error:
         raise SemifError(f"{path} is not UTF-8: byte {error.start} is wrong; save it as CSV UTF-8") from None
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), strict=True)
+    line = 1
     try:
         names = next(rows, [])
         _check_names(path, names)
@@ -109,7 +110,21 @@ def _csv_rows(path: Path, content: bytes) -> Iterator[tuple[int, ReadRow]]:
                 yield line, partial(_csv_row, names, cells)
             line = rows.line_num + 1
     except csv.Error as error:
-        raise SemifError(f"{path}: line {rows.line_num}: {error}") from None
+        raise SemifError(f"{path}: line {line}: {_csv_fault(str(error))}") from None
+
+
+def _csv_fault(words: str) -> str:
+    """What Python's reader says of the row that begins on a line, for people."""
+    if "unexpected end" in words:
+        return "the quote of one of its cells is never closed; close it, or write it twice where it is meant"
+    if "field limit" in words:
+        most = f"{csv.field_size_limit():,}"
+        return (
+            f"one of its cells has more than {most} characters; is a quote not closed? JSON Lines take more"
+        )
+    if "expected after" in words:
+        return "a quote ends one of its cells too early; inside a cell in quotes write it twice"
+    return words
 
 
 def _how_read(path: Path, content: bytes) -> str:

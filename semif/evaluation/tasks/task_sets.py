@@ -16,6 +16,9 @@ def read_task_sets(paths: Sequence[Path], columns: Columns | None = None) -> tup
     Raises SemifError where one cannot be read, holds no task or lacks a column, LinesError with all that is
     wrong in its lines.
     """
+    twice = [path for place, path in enumerate(paths) if path in paths[:place]]
+    if twice:
+        raise SemifError(f"{twice[0]} is given twice; give each file once")
     sets = tuple(_read(path, columns) for path in paths)
     first: dict[str, Path] = {}
     for file in sets:

@@ -15,6 +15,7 @@ from semif.client.client import DecisionClient
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.serve.local_adapter import adapter_environment
+from semif.signals import signals_put_off
 from semif.verify.step import SurpriseError
 
 _START_SECONDS = 900.0
@@ -37,7 +38,7 @@ def local_adapter(environment: Environment) -> Iterator[DecisionClient]:
     port = _free_port()
     variables = adapter_environment(preset, host="127.0.0.1", port=port, progress=lambda *_: None)
     same = {key: value for key, value in environment.container_variables.items() if key in _SAME}
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, signals_put_off() as let_signals_come:
         process = subprocess.Popen(
             [sys.executable, "-m", "semif.serve", "serve"],
             env={**variables, **same},
@@ -47,6 +48,7 @@ def local_adapter(environment: Environment) -> Iterator[DecisionClient]:
             start_new_session=True,
         )
         try:
+            let_signals_come()
             _wait_ready(process, port, lambda: _end_of(log.fileno()))
             with DecisionClient(url=f"http://127.0.0.1:{port}") as client:
                 yield client

@@ -13,22 +13,6 @@ from semif.client.transports.endpoint_transport import EndpointTransport
 from semif.errors import SemifError
 
 
-@pytest.fixture
-def no_access(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine on which nobody has ever signed in."""
-    for name in (
-        "AWS_PROFILE",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_REGION",
-        "AWS_DEFAULT_REGION",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-
-
 def local(endpoint_url: str = "http://127.0.0.1:9") -> Aws:
     return Aws(region="us-east-1", endpoint_url=endpoint_url)
 

@@ -1,8 +1,11 @@
 """`semif decide FILE.jsonl`: real HTTP, a tiny model, and endpoints that fail as they are told."""
 
 import json
+import signal
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,7 +16,10 @@ from semif.client.retry import Clock
 from semif.project.root import project_root
 from semif_adapter.contract.wire import DecisionResponse
 from tests.support.runs.policies import answer
+from tests.support.servers.running import running
 from tests.support.servers.sagemaker_stand_in import Reply, StandIn, adapter_error
+from tests.support.servers.serving import SEMIF
+from tests.support.servers.stand_in import StandIn as AnyServer
 
 EXAMPLES = project_root() / "examples"
 REFUND = json.loads((EXAMPLES / "refund.json").read_bytes())["decision"]
@@ -69,7 +75,7 @@ def test_each_line_is_answered_as_it_would_be_alone(adapter_url: str, tmp_path: 
         5: "answered",
         6: "answered",
     }
-    assert "line 3 is not JSON" in found[3]["error"]["message"]
+    assert "line 3 is not JSON, see column 2" in found[3]["error"]["message"]
     assert "line 4 has the form 'decisions'" in found[4]["error"]["message"]
     assert error.endswith("semif: 3 answered, 2 could not be asked\n")
     _, (alone,), _ = decide("--url", adapter_url, written(tmp_path, [refund("one")]))
@@ -137,6 +143,30 @@ def test_who_may_not_ask_is_told_once(stand_in: StandIn, tmp_path: Path, with_po
     status, records, error = decide("--url", stand_in.url, *policy, written(tmp_path, map(refund, "abc")))
     assert (status, records) == (1, [])
     assert error.endswith("; set SEMIF_API_KEY\n")
+
+
+def test_who_stops_it_is_told_what_has_a_record(tmp_path: Path) -> None:
+    second_is_here, never = Event(), Event()
+
+    def script(number: int, path: str, document: Any) -> tuple[int, bytes]:
+        if number == 1:
+            second_is_here.set()
+            never.wait(60)
+        return 200, says(document["decision"]["id"], SURE).body
+
+    file = written(tmp_path, [refund("a"), "", "{", refund("b"), refund("c")])
+    with running(AnyServer(script)) as server:
+        command = [*SEMIF, "decide", "--url", server.url, "--concurrency", "1", file]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        lines = [json.loads(process.stdout.readline())["line"] for _ in range(2)]
+        assert second_is_here.wait(60)
+        process.send_signal(signal.SIGINT)
+        rest, said = process.communicate(timeout=60)
+        never.set()
+    assert (process.returncode, lines, rest) == (130, [3, 1], "")
+    told = "semif: 1 answered, 1 could not be asked; 2 lines have no record\nsemif: interrupted\n"
+    assert said.endswith(told)
 
 
 def test_where_no_server_is_the_first_line_tells_for_all(

@@ -74,7 +74,7 @@ def test_tables_and_failures_are_told_in_ascii_too(tmp_path: Path) -> None:
         ("semif env check dev 2>&-", 0, ""),
         ("semif env check none >&- 2>&-", 1, ""),
         ("semif model biuld 2>&-", 2, ""),
-        ("semif decide --url http://127.0.0.1:9 - <&-", 1, "semif: - is not JSON: "),
+        ("semif decide --url http://127.0.0.1:9 - <&-", 1, "semif: standard input is not JSON, see column 1"),
         # A reader that has gone: the pipe is closed before anything is written.
         ("exec 3> >(exec 0<&-); wait $!; semif env show dev >&3", 1, ""),
     ],

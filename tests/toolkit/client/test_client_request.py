@@ -23,6 +23,8 @@ def test_a_lone_decision_is_wrapped_and_not_rewritten() -> None:
     ("text", "message"),
     [
         (b"", "file is not JSON"),
+        (b"{", "^file is not JSON, see column 2$"),
+        (b'{\n "a"', "^file is not JSON, see line 2 column 5$"),
         (b"\xff", "file is not UTF-8"),
         (b"[" * 100_000, "file is nested too deeply"),
         (b"[]", "file holds an array, a request is an object"),

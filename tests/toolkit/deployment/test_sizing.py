@@ -110,6 +110,29 @@ def test_what_cannot_be_sized(arguments: str, status: int, message: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("options", "variables", "problem"),
+    [
+        ("dev", {}, "no AWS region is set"),
+        ("dev", {"AWS_REGION": "eu-west-1"}, "no AWS credentials were found"),
+        ("dev --profile none", {"AWS_REGION": "eu-west-1"}, "there is no AWS profile none"),
+        ("demo --local", {}, "nothing of demo is deployed on this machine"),
+    ],
+)
+def test_without_an_endpoint_to_ask_other_ways_to_a_rate_are_named(
+    no_access: None,
+    monkeypatch: pytest.MonkeyPatch,
+    options: str,
+    variables: dict[str, str],
+    problem: str,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    status, told = run(*options.split(), "--rps", "1", "--tokens", "9")
+    assert (status, problem in told) == (1, True), told
+    assert told.endswith("; or give --tokens-per-second, --url of an adapter, or --estimate\n")
+
+
+@pytest.mark.parametrize(
     ("page", "told"),
     [
         (

@@ -120,6 +120,13 @@ def test_a_gpu_gets_all_layers_and_a_cpu_none(environment_of: EnvironmentOf) -> 
         (ONE, "port = 80", "adapter.port is not a known key: the deployment fixes it"),
         (ONE, 'api_key = "k"', "adapter.api_key is not a known key: IAM guards the endpoint"),
         (ONE, "treads = 2", "adapter.treads is not a known key, did you mean threads?"),
+        (
+            f'{ONE}\nmode = "joined"',
+            "",
+            " 'joined': must be 'realtime', 'async' or 'batch'; 'joined' is a value of adapter.mode",
+        ),
+        (ONE, 'mode = "async"', "'batched'; 'async' is a value of endpoint.mode, write it there"),
+        (f'{ONE}\nmode = "jointed"', "", "must be 'realtime', 'async' or 'batch'"),
         (ONE, "gpu_layers = 4", "adapter.gpu_layers = 4: ml.c6i.large has no GPU"),
         (ONE, 'template = "direct-options-v1"', "lists options behind letters, which are not read"),
         (ONE, '[registry]\ngroup = "-a"', "registry.group: '-a' must be 1 to 63 letters"),

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from semif.cli import main
+from semif.evaluation.runs.load_run import load_run
 from semif.evaluation.runs.run_file import EvaluationRun, read_run
 
 OPTIONS = ("billing", "shipping", "technical")
@@ -170,7 +171,10 @@ def test_predictions_without_probabilities_have_no_threshold(tasks: Path) -> Non
     done = CliRunner().invoke(
         main, ["calibrate", "thresholds", str(tasks.with_name("run.jsonl")), "--coverage", "0.5"]
     )
-    assert (done.exit_code, "`semif evaluate import --probabilities` takes them" in done.stderr) == (1, True)
+    assert (done.exit_code, "`semif evaluate import` takes them along by --probabilities" in done.stderr) == (
+        1,
+        True,
+    )
 
 
 def test_a_comparison_counts_words_that_name_no_option_on_both_sides(tasks: Path, tmp_path: Path) -> None:
@@ -184,3 +188,57 @@ def test_a_comparison_counts_words_that_name_no_option_on_both_sides(tasks: Path
     status, output, _ = semif("compare", *files)
     (row,) = [line.split() for line in output.splitlines() if "words that name no option" in line]
     assert (status, row[5:7]) == (0, ["1", "0"])
+
+
+SURE = "id,llm,sure\nt1,billing,0.9\nt2,billing,0.6\nt3,,\nt4,billing,0.8\n"
+
+
+def test_a_confidence_alone_gives_all_that_can_be_told_of_it(tasks: Path) -> None:
+    run, report, _ = imported(tasks, "llm.csv", SURE, "--confidence", "sure")
+    assert [(one.confidence, one.probabilities) for one in run.records] == [
+        (0.9, None),
+        (0.6, None),
+        (None, None),
+        (0.8, None),
+    ]
+    told = run.header.predictions
+    assert told is not None
+    assert told.confidence == "sure"
+    assert [row["confidence"] for row in load_run(run.path)] == [0.9, 0.6, None, 0.8]
+    rows = {words[0]: words for words in map(str.split, report.splitlines()) if words}
+    assert rows["expected"][-1] == "0.300"  # (0.1 + 0.6 + 0.2) / 3
+    assert rows["Brier"][-2:] == rows["log"][-2:] == ["-", "-"]
+    assert "of some answers only that of the choice is known" in " ".join(report.split())
+    assert "Reliability" in report
+
+
+def test_a_confidence_alone_has_thresholds(tasks: Path) -> None:
+    run, _, _ = imported(tasks, "llm.csv", SURE, "--confidence", "sure")
+    command = ["calibrate", "thresholds", str(run.path), "--coverage", "0.6", "--json"]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.stderr
+    points = {point["threshold"]: point for point in json.loads(done.stdout)["points"]}
+    assert (points[0.8]["precision"]["part"], points[0.8]["precision"]["whole"]) == (2, 2)
+    assert (points[0.5]["precision"]["part"], points[0.5]["precision"]["whole"]) == (2, 3)
+
+
+def test_a_confidence_and_probabilities_are_compared_in_what_both_have(tasks: Path, tmp_path: Path) -> None:
+    sure, _, _ = imported(tasks, "llm.csv", SURE, "--confidence", "sure")
+    other = sure.path.rename(tmp_path / "sure.jsonl")
+    whole, _, _ = imported(tasks, "whole.csv", IN_COLUMNS, "--probabilities", "p_")
+    status, output, _ = semif("compare", other, whole.path)
+    rows = {words[0]: words for words in map(str.split, output.splitlines()) if words}
+    assert (status, rows["calibration"][2:4], rows["log"][2]) == (0, ["0.100", "0.300"], "-")
+    status, output, _ = semif("compare", other, whole.path, whole.path)
+    assert (status, "the last two where they have that of their choice alone" in output) == (0, True)
+
+
+@pytest.mark.parametrize("sure", ["", "87%", "87", "-0.1", "nan", "inf", "1e999", "high"])
+def test_a_confidence_that_is_no_probability_is_told(tasks: Path, tmp_path: Path, sure: str) -> None:
+    file = tmp_path / "llm.csv"
+    file.write_text(f"id,llm,sure\nt1,billing,{sure}\n")
+    command = ("import", file, "--tasks", tasks, "-o", tmp_path / "run.jsonl", "--id", "id")
+    status, _, said = semif(*command, "--predicted", "llm", "--confidence", "sure")
+    assert (status, "line 2: column 'sure' must be a number from 0 to 1" in said) == (1, True)
+    assert semif(*command, "--predicted", "llm", "--confidence", "none")[2].count("(--confidence)") == 1
+    assert semif(*command, "--predicted", "llm", "--confidence", "a", "--probabilities", "b")[0] == 2

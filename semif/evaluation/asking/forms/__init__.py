@@ -13,6 +13,11 @@ class RequestForm(Protocol):
     only_choices: bool
     """Whether the options of a choice alone can be put in another order."""
 
+    @property
+    def sought(self) -> str:
+        """Where a reply must have its answer, and what to change where it has not, for messages."""
+        ...
+
     def body(self, ordered: OrderedTask) -> bytes:
         """The request."""
         ...

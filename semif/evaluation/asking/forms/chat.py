@@ -21,6 +21,13 @@ class ChatForm:
     def __init__(self, request: ChatRequest = _PLAIN) -> None:
         self._request = request
 
+    @property
+    def sought(self) -> str:
+        """The paths."""
+        places = ", and in the JSON there at ".join(self._request.answer)
+        change = "say with --answer-path where it is, or in the prompt how to answer"
+        return f"the answer is looked for at {places}; {change}"
+
     def body(self, ordered: OrderedTask) -> bytes:
         """The request's own, filled in."""
         return self._request.filled(ordered)

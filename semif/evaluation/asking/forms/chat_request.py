@@ -19,7 +19,7 @@ from semif.errors import SemifError, shown
 from semif.evaluation.asking.forms.fields import read_reply
 from semif.evaluation.asking.forms.named_option import labels
 from semif.evaluation.tasks.option_orders import OrderedTask
-from semif.project.whole_files import read_whole
+from semif.project.whole_files import read_whole, utf8
 from semif_adapter.contract.question import content_text
 from semif_adapter.contract.wire import MAX_BODY_BYTES
 
@@ -98,9 +98,9 @@ def chat_request(
 def body_request(path: Path, answer: Sequence[str] = ()) -> ChatRequest:
     """The body of a JSON file. Raises SemifError where it is none or holds no state."""
     try:
-        body = read_reply(read_whole(path, MAX_BODY_BYTES))
+        body = read_reply(utf8(read_whole(path, MAX_BODY_BYTES), path), str(path))
     except ValueError as error:
-        raise SemifError(f"{path} is no JSON: {error}") from None
+        raise SemifError(str(error)) from None
     return _checked(body, answer, str(path), is_completion=False)
 
 

@@ -16,6 +16,7 @@ class DecisionForm:
     """One `decision` a request."""
 
     only_choices = False
+    sought = "an answer of an adapter is looked for (--as decision); say with --as what this server answers"
 
     def body(self, ordered: OrderedTask) -> bytes:
         """`{"decision": ...}`."""

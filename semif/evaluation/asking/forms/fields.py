@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from semif_adapter.contract.errors import InvalidRequestError
+from semif_adapter.contract.request_problems import path_text
 from semif_adapter.contract.strict_json import read_json
 
 MOST_OFF = 0.02
@@ -23,12 +24,17 @@ def problem_of(probabilities: Sequence[Any], count: int) -> str | None:
     return None
 
 
-def read_reply(reply: bytes) -> Any:
-    """The JSON in a reply; ValueError for none, and for what no run file could hold: NaN, half characters."""
+def read_reply(reply: bytes, name: str = "the reply") -> Any:
+    """The JSON in a reply, or in what else `name` says.
+
+    Raises ValueError for none, and for what no run file could hold: NaN, half characters.
+    """
     try:
         return read_json(reply, lambda _: False)
     except InvalidRequestError as error:
-        raise ValueError(error.message) from None
+        places = ((path_text(problem.location), problem.message) for problem in error.problems)
+        told = [f"{name}: {place} {what}" if place else f"{name} {what}" for place, what in places]
+        raise ValueError("; ".join(told)) from None
 
 
 def model_name(reply: bytes) -> str | None:

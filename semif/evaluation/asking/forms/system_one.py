@@ -27,6 +27,7 @@ class SystemOneForm:
     """One question a request. What a server tells beyond the API (`x_...`) is taken from ours alone."""
 
     only_choices = True
+    sought = "an answer of System One is looked for (--as system-one); say with --as what this server answers"
 
     def body(self, ordered: OrderedTask) -> bytes:
         """State and question."""

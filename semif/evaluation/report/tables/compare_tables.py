@@ -129,9 +129,9 @@ def _figures(summary: Summary, *, asked: bool, unnamed: bool) -> dict[str, Figur
     if (calibration := summary.calibration) is not None:
         figures |= {
             "calibration error": (calibration.expected_calibration_error, three_decimals),
-            "Brier score": (calibration.brier_score, three_decimals),
-            "log loss": (calibration.log_loss, three_decimals),
         }
+        scores = {"Brier score": calibration.brier_score, "log loss": calibration.log_loss}
+        figures |= {title: (score, three_decimals) for title, score in scores.items() if score is not None}
     if (order := summary.order_sensitivity) is not None:
         figures["hangs on the order"] = (order.changed.value, percent)
     if (mass := summary.allowed_token_mass) is not None:

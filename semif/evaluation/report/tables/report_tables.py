@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from semif.errors import SemifError
+from semif.evaluation.figures.calibration_figures import CalibrationFigures
 from semif.evaluation.figures.measures import BINS, Share, Spread
-from semif.evaluation.figures.summary import CalibrationFigures, Group, OrderSensitivity, Summary, TokenMass
+from semif.evaluation.figures.summary import Group, OrderSensitivity, Summary, TokenMass
 from semif.evaluation.report.tables.cells import (
     ForeignText,
     duration,
@@ -177,6 +178,10 @@ def _asking_table(summary: Summary) -> ReportTable:
 
 
 def _calibration_table(calibration: CalibrationFigures) -> ReportTable:
+    of_choices = (
+        "Brier score and log loss need the probability of every option, and of some answers only that of the "
+        "choice is known. "
+    )
     return ReportTable(
         "Calibration",
         ("", "run", "even guess"),
@@ -196,6 +201,7 @@ def _calibration_table(calibration: CalibrationFigures) -> ReportTable:
             ("accuracy of the same answers", percent(calibration.accuracy), ""),
         ),
         note=f"Over {calibration.count:,} answers with probabilities; lower is better in the first three. "
+        f"{of_choices if calibration.log_loss is None else ''}"
         f"The calibration error has {BINS} bins of equal width and is never 0 for few answers. "
         "Even guess: the same probability for every option.",
     )

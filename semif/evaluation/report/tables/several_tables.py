@@ -124,12 +124,15 @@ def _figures_table(runs: Sequence[EvaluationRun], several: Several) -> ReportTab
         for name, run, one in zip(run_names(runs), runs, several.summaries, strict=True)
     )
     without = any(probabilities_note(one) for one in several.summaries)
+    of_choices = any(one.calibration and one.calibration.log_loss is None for one in several.summaries)
     return ReportTable(
         "Figures",
         ("run", "client p50", "client p95", "calibration error", "Brier score", "log loss"),
         tuple(rows),
         note="Times are missing where nobody was asked"
-        + (", the last three where answers have no probabilities." if without else "."),
+        + (", the last three where answers have no probabilities" if without else "")
+        + (", the last two where they have that of their choice alone" if of_choices else "")
+        + ".",
     )
 
 

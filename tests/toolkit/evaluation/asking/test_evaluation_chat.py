@@ -11,11 +11,15 @@ from semif.aws.clients import Aws
 from semif.cli import main
 from semif.environment.environment import load_environment
 from semif.errors import SemifError
-from semif.evaluation.asking.forms.chat_request import chat_request
+from semif.evaluation.asking.forms.chat import ChatForm
+from semif.evaluation.asking.forms.chat_request import body_request, chat_request
 from semif.evaluation.asking.targets import endpoint_target
 from semif.evaluation.runs.run_file import read_run
+from semif.evaluation.tasks.labelled_tasks import LabelledTask
+from semif.evaluation.tasks.option_orders import OrderedTask
 from semif.project.root import project_root
 from semif.target.target import Target
+from semif_adapter.contract.wire import Option
 from tests.support.servers.running import running
 from tests.support.servers.stand_in import StandIn
 
@@ -194,3 +198,34 @@ def test_what_cannot_be_asked_is_told_before_anything_is(
     assert said in error
     assert KEY not in error
     assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "{name} is not JSON, see line 1 column 2"),
+        (b"", "{name} is not JSON, see line 1 column 1"),
+        (b'\xff"{state}"', "{name} is not UTF-8, see byte 0"),
+        (b'{"a": ["{state}", NaN]}', "{name}: #0[1] is not a finite number"),
+        (b'{"a": "{state}", "a": 1}', "{name}: #1 is a key that came before in this object"),
+        (b"[" * 9000, "{name} is nested deeper than 64 levels"),
+    ],
+)
+def test_what_is_wrong_with_a_document_is_said_once_and_by_its_name(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "body.json"
+    path.write_bytes(content)
+    with pytest.raises(SemifError) as caught:
+        body_request(path)
+    assert str(caught.value) == said.format(name=path)
+    options = (Option(id="a"), Option(id="b"))
+    asked = OrderedTask(LabelledTask("t", None, None, None, "Hm.", "Which?", options, "a"), 0, options)
+    error = ChatForm().read(asked, content).error
+    assert error is not None
+    assert error.message == said.format(name="the reply")
+
+
+def test_a_body_may_begin_with_the_mark_of_windows(tmp_path: Path) -> None:
+    (tmp_path / "body.json").write_bytes(b'\xef\xbb\xbf{"text": "{state}"}')
+    assert body_request(tmp_path / "body.json").body == {"text": "{state}"}

@@ -1,6 +1,7 @@
 """Run files: valid after every answer, taken up where they stopped, and never mixed with another run."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -196,7 +197,7 @@ def test_a_table_in_the_place_of_a_run_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is no run file of this version: line 1"),
+        ("", "is no run file of this version: line 1: it is not JSON$"),
         ('{"state": "mauve", "question": "q"}\n', "is no run file of this version: line 1: started"),
         (HEADER.model_dump_json(by_alias=True)[:-1] + ',"mauve":1}\n', "line 1: it has a key"),
         (
@@ -212,6 +213,20 @@ def test_what_is_no_run_file_is_said(tmp_path: Path, content: str, said: str) ->
     with pytest.raises(SemifError, match=said) as caught:
         read_run(path)
     assert "mauve" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "/dev/null"])
+def test_what_is_no_file_is_not_written_to(tmp_path: Path, kind: str) -> None:
+    """Before it is opened: a pipe waits for its reader, and /dev/full is read without end."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    with (
+        pytest.raises(
+            SemifError, match=r"^cannot write .*: it is there, and is no file that could be written"
+        ),
+        open_run(tmp_path / kind, HEADER),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("content", ["notes of mine", '{"state": "s"}', '{"state": "s"}\n', "a\nb"])

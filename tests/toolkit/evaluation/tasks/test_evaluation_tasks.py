@@ -149,8 +149,9 @@ def test_all_problems_of_a_file_are_told_with_their_lines(tmp_path: Path) -> Non
 def test_of_many_problems_each_kind_is_told_once_and_all_are_counted(tmp_path: Path) -> None:
     kinds = [{"id": f"t{place}", "state": "s", f"k{place}": 1} for place in range(4)]
     foreign = [dict(reversed(row.items())) | {"text": "mauve"} for row in kinds]
+    others = [PLAIN | {"id": f"other-{key}", key: 3} for key in ("family", "kind", "group", "expected")]
     with pytest.raises(ProblemsError) as caught:
-        read_tasks(written(tmp_path / "tasks.jsonl", *[[]] * 30, *foreign, {"id": ""}))
+        read_tasks(written(tmp_path / "tasks.jsonl", *[[]] * 30, *foreign, {"id": ""}, *others))
     first, *told = str(caught.value).splitlines()
     assert first.endswith(f"has {len(caught.value.problems)} problems:")
     assert told[0] == "  lines 1, 2, 3 and 27 more: it must be an object, got an array"
@@ -196,6 +197,8 @@ def test_files_that_hold_nothing_or_are_not_there(tmp_path: Path) -> None:
 
 def test_two_files_must_not_share_an_id(tmp_path: Path) -> None:
     one, two = written(tmp_path / "one.jsonl", PLAIN), written(tmp_path / "two.jsonl", PLAIN, NOUL)
+    with pytest.raises(SemifError, match=r"one\.jsonl is given twice; give each file once$"):
+        read_task_sets([one, two, one])
     with pytest.raises(SemifError, match=r"two\.jsonl has ids of tasks that .*one\.jsonl has too"):
         read_task_sets([one, two])
 
