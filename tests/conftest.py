@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = (
     "tests.support.session.programs",
     "tests.support.session.leftovers",
+    "tests.support.session.garbage",
     "tests.support.environments",
     "tests.support.models.engines",
     "tests.support.models.gguf_files",

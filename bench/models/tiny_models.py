@@ -22,13 +22,14 @@ from bench.models.random_gguf import (
 LAYERS, WIDTH = 2, 64
 WINDOW = 24  # tokens that an attention layer with a sliding window sees
 
-_TINY = Shape("qwen3", LAYERS, WIDTH, 128, 4, 2, 32, context=4096, rope_base=1e6, ties_embeddings=False)
+_TINY = Shape("qwen3", LAYERS, WIDTH, 128, 2, 2, 32, context=4096, rope_base=1e6, ties_embeddings=False)
 SHAPES = {
     "qwen3": _TINY,
     "gemma3": replace(_TINY, architecture="gemma3", window=WINDOW),
     "qwen35": replace(
         _TINY,
         architecture="qwen35",
+        heads=4,  # two share their keys and values
         recurrent=Recurrent(
             state=16, rank=4, groups=2, interval=LAYERS, rope_dimensions=16, rope_sections=(3, 3, 2, 0)
         ),

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import boto3
 import botocore.exceptions as boto_errors
-import botocore.session
 from botocore.config import Config
-from s3transfer.exceptions import RetriesExceededError
 
-from semif.aws.service_models import share_service_models
 from semif.errors import SemifError
 
 if TYPE_CHECKING:
+    import boto3
     from mypy_boto3_application_autoscaling import ApplicationAutoScalingClient
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -99,8 +96,10 @@ class Aws:
         botocore reads AWS_DEFAULT_REGION alone, the other SDKs and the CDK read AWS_REGION. Raises SemifError
         for an unknown profile, NoRegionError where no region is set at all.
         """
+        from semif.aws import sessions  # noqa: PLC0415 - see there
+
         with aws_errors():
-            configured = boto3.Session(profile_name=profile).region_name
+            configured = sessions.configured_region(profile)
         chosen = region or os.environ.get("AWS_REGION") or configured
         if not chosen:
             raise NoRegionError
@@ -114,24 +113,15 @@ class Aws:
         return {**without_aws(os.environ), **region, **_LOCAL_ACCESS, "AWS_ENDPOINT_URL": self.endpoint_url}
 
     @cached_property
-    def session(self) -> boto3.Session:
+    def session(self) -> "boto3.Session":
         """Credentials and region, of which the clients below are made."""
+        from semif.aws import sessions  # noqa: PLC0415
+
         if self.endpoint_url is None:
-            core = botocore.session.get_session()
             with aws_errors():
-                session = boto3.Session(
-                    profile_name=self.profile, region_name=self.region, botocore_session=core
-                )
-        else:
-            core = _session_without_config()
-            session = boto3.Session(
-                aws_access_key_id=_LOCAL_ACCESS["AWS_ACCESS_KEY_ID"],
-                aws_secret_access_key=_LOCAL_ACCESS["AWS_SECRET_ACCESS_KEY"],
-                region_name=self.region,
-                botocore_session=core,
-            )
-        share_service_models(core)
-        return session
+                return sessions.own_session(self.profile, self.region)
+        access = (_LOCAL_ACCESS["AWS_ACCESS_KEY_ID"], _LOCAL_ACCESS["AWS_SECRET_ACCESS_KEY"])
+        return sessions.local_session(*access, self.region)
 
     @cached_property
     def application_autoscaling(self) -> "ApplicationAutoScalingClient":
@@ -220,8 +210,14 @@ def aws_errors() -> Iterator[None]:
     """Turn every failure of botocore into a SemifError of one line that says what to do."""
     try:
         yield
-    except (boto_errors.BotoCoreError, boto_errors.ClientError, RetriesExceededError) as error:
+    except _failures() as error:
         raise SemifError(describe(error)) from error
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    from semif.aws import sessions  # noqa: PLC0415
+
+    return boto_errors.BotoCoreError, boto_errors.ClientError, sessions.TRANSFER_FAILURE
 
 
 def describe(error: Exception) -> str:
@@ -267,13 +263,6 @@ def is_unknown_caller(error: boto_errors.ClientError) -> bool:
 def without_aws(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without the user's AWS settings, so that no credentials reach the AWS on this machine."""
     return {name: value for name, value in environ.items() if not name.startswith("AWS_")}
-
-
-def _session_without_config() -> botocore.session.Session:
-    # A session variable is (key in the config file, variable, default, conversion): these are their defaults.
-    fixed = {"profile": None, "config_file": os.devnull, "credentials_file": os.devnull}
-    variables = {name: (None, None, value, None) for name, value in fixed.items()}
-    return botocore.session.Session(session_vars=variables)
 
 
 def _is_timeout(error: Exception) -> bool:

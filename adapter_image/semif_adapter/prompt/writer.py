@@ -79,8 +79,8 @@ class PromptWriter:
     most_listed = MAX_OPTIONS
     """How many options a list may have."""
 
-    def __init__(self, model: Model, template: Template, readout: Readout, most_tokens: int) -> None:
-        """`most_tokens` is how many a prompt may have: texts that are surely longer are not tokenised."""
+    def __init__(self, model: Model, template: Template, readout: Readout, length: TextLength) -> None:
+        """Texts that are surely too long by `length`, the model's, are not tokenised."""
         self._model = model
         self._template = template
         self._readout = readout
@@ -91,7 +91,7 @@ class PromptWriter:
         """Whether the caller's first words stand in the middle of a text, and the answer's below."""
         self._answer_inside = _is_inside(model, template.tail, f"{template.answer_lead}a")
         self._markers = _template_markers(model, np.concatenate([self.system, self._suffix]))
-        self._length = TextLength(model, most_tokens)
+        self._length = length
         self._kept = lru_cache(TEXTS_KEPT)(self._tokenize)
 
     @property

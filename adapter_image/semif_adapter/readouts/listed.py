@@ -10,6 +10,7 @@ from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.prompt.chat_template import Template
 from semif_adapter.prompt.direct_options import DirectOptionsWriter
 from semif_adapter.prompt.labels import Label, find_labels
+from semif_adapter.prompt.text_length import TextLength
 from semif_adapter.prompt.writer import PromptWriter
 from semif_adapter.readouts.letters import LettersQuestion
 from semif_adapter.readouts.text import TextReadout
@@ -36,7 +37,8 @@ class ListedQuestions:
 
         Raises StartupError where letters are asked for and the model lacks them.
         """
-        writers = {name: _writer(model, template, name, limit) for name, template in templates.items()}
+        length = TextLength(model, limit)  # of all writers: the whole vocabulary is read for it
+        writers = {name: _writer(model, template, name, length) for name, template in templates.items()}
         self._asked = writers[readout]
         self._letters = writers.get("letters")
         self._labels: tuple[Label, ...] = (
@@ -96,6 +98,6 @@ class ListedQuestions:
         return LettersQuestion(index, question, tuple(prompts), labels)
 
 
-def _writer(model: Model, template: Template, readout: Readout, limit: int) -> PromptWriter:
+def _writer(model: Model, template: Template, readout: Readout, length: TextLength) -> PromptWriter:
     kind = DirectOptionsWriter if template.name == DIRECT_OPTIONS else PromptWriter
-    return kind(model, template, readout, limit)
+    return kind(model, template, readout, length)

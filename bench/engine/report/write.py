@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.engine.report import plots, tables
+from bench.engine.report import tables
 from bench.engine.rounds import bars, load
 from bench.engine.rounds.measure import Clock
 from bench.engine.rounds.record import Record
@@ -26,6 +26,8 @@ def write(record: Record, notes: Sequence[str], output: Path) -> str:
     record.write(output, bars=rows)
     (output / "report.md").write_text(text + "\n")
     (output / "headline.md").write_text(tables.headline(record, clock) + "\n")
+    from bench.engine.report import plots  # noqa: PLC0415 - matplotlib takes longer than all other imports
+
     plots.draw_times(record.results, record.decisions, clock, output / "times.png")
     plots.draw_ratios(record.results, rows, clock, output / "ratios.png")
     return text

@@ -17,6 +17,7 @@ from semif_adapter.llama.libllama import Library, open_library
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.llama.struct_layouts import ContextLayout, ModelLayout
 from semif_adapter.prompt.chat_template import plain_template
+from semif_adapter.prompt.text_length import TextLength
 from semif_adapter.prompt.writer import PromptWriter
 
 BATCH = 32
@@ -147,7 +148,7 @@ def test_bos_is_what_the_metadata_names_inside_the_vocabulary(
     path = tiny_gguf(add_bos=True, metadata=(("tokenizer.ggml.bos_token_id", bos),))
     with closing(Model(library, path, 0)) as model:
         assert (model.wants_bos, model.bos) == (True, -1)
-        written = PromptWriter(model, plain_template("s"), "text", 512).system
+        written = PromptWriter(model, plain_template("s"), "text", TextLength(model, 512)).system
     assert written.tolist() == [*b"s\n\n"]
 
 

@@ -16,6 +16,7 @@ from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.prompt import rendering
 from semif_adapter.prompt.chat_template import chat_template, plain_template
+from semif_adapter.prompt.text_length import TextLength
 from semif_adapter.prompt.writer import LONGEST_KEPT, Prompt, PromptWriter
 
 SYSTEM = "Answer with a letter."
@@ -46,9 +47,8 @@ def asked(state: object = "s", question: str = "q", first: str = "a") -> Questio
 
 
 def writer(model: Model, template: str | None = None, most_tokens: int = 512) -> PromptWriter:
-    return PromptWriter(
-        model, chat_template(model, template or str(model.chat_template), SYSTEM), "letters", most_tokens
-    )
+    shown = chat_template(model, template or str(model.chat_template), SYSTEM)
+    return PromptWriter(model, shown, "letters", TextLength(model, most_tokens))
 
 
 def is_control(model: Model, token: int) -> bool:
@@ -128,7 +128,8 @@ def test_a_model_without_bos_gets_none(model: Model) -> None:
 
 
 def test_the_plain_template_gets_its_bos_too(bos_model: Model) -> None:
-    prompt = PromptWriter(bos_model, plain_template(SYSTEM), "text", 512).write(asked(), "state-first")
+    writer = PromptWriter(bos_model, plain_template(SYSTEM), "text", TextLength(bos_model, 512))
+    prompt = writer.write(asked(), "state-first")
 
     assert prompt.text == "Answer with a letter.\n\ns\n\nq\n\nAnswer:"
     assert np.concatenate(prompt.segments).tolist().count(bos_model.bos) == 1
@@ -309,7 +310,7 @@ def test_texts_that_are_surely_too_long_are_refused_before_they_are_tokenised(
 )
 def test_no_text_is_refused_that_would_have_fitted(model: Model, pieces: list[str]) -> None:
     text = "".join(pieces)
-    writer = PromptWriter(model, plain_template(SYSTEM), "text", 8)
+    writer = PromptWriter(model, plain_template(SYSTEM), "text", TextLength(model, 8))
     try:
         writer.write(asked(state=text, question="q"), "schema-first")
     except PromptTooLongError:
@@ -327,7 +328,7 @@ def test_the_pieces_have_the_tokens_of_the_whole_text(
     """SentencePiece models with a space prefix put one before every piece that is tokenised alone."""
     with closing(Model(library, tiny_gguf(vocabulary="sentencepiece"), 0)) as model:
         template = chat_template(model, source, SYSTEM) if source else plain_template(SYSTEM)
-        writer = PromptWriter(model, template, "text", 512)
+        writer = PromptWriter(model, template, "text", TextLength(model, 512))
         question = asked(state="The lamp is on.", question="Is it?", first="yes")
         prompt = writer.write(question, layout)
         answer = writer.continuation(question.options[0], "decision")

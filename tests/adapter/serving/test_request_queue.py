@@ -10,7 +10,7 @@ from semif_adapter.engine.computation import Computation, RequestResult, TokenCo
 from semif_adapter.serving.admission import TokenRate
 from semif_adapter.serving.admitted_request import AdmittedRequest
 from semif_adapter.serving.request_queue import RequestQueue
-from tests.adapter.http.conftest import ScriptedEngine
+from tests.support.models.scripted_engine import ScriptedEngine
 
 TIMING = SharedTiming(
     batch_size=1, prefix_tokens=0, prefill_seconds=0, suffix_forward_seconds=0, total_seconds=0

@@ -5,7 +5,7 @@ import os, signal, sys
 from semif_adapter.http.start import start
 from semif_adapter.http.server import serve
 from semif_adapter.serving import line_writer
-from tests.adapter.http.conftest import ScriptedEngine
+from tests.support.models.scripted_engine import ScriptedEngine
 
 line_writer.MOST_BYTES = int(os.environ.get("LOG_BYTES", line_writer.MOST_BYTES))
 dead = False
