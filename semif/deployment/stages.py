@@ -7,7 +7,7 @@ from semif.deployment.endpoint.watch import OnLook
 from semif.deployment.modes import deployed_mode
 from semif.deployment.registry import require_approval
 from semif.deployment.removal import remove_stack
-from semif.deployment.target_cdk import OnLine, deploy_stack, run_for, synthesised
+from semif.deployment.target_cdk import OnLine, run_for, synthesise_and_deploy
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock, write_lock
 from semif.project.whole_files import write_whole
@@ -31,8 +31,7 @@ def bootstrap_local(target: Target, on_line: OnLine) -> None:
 
 def deploy_artifacts(target: Target, on_line: OnLine) -> None:
     """Deploy the stack with the bucket and what is built; it needs no lock."""
-    with synthesised(target, "artifacts", on_line) as assembly:
-        deploy_stack(target, assembly, target.environment.artifacts_stack, on_line)
+    synthesise_and_deploy(target, "artifacts", target.environment.artifacts_stack, on_line)
 
 
 def deploy_endpoint(

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from semif.aws.clients import LOCAL_AWS_ENDED
 from semif.deployment.cdk import CdkError, run_cdk
-from semif.deployment.endpoint.template import Template, deploy_seconds
+from semif.deployment.endpoint.template import OTHER_RESOURCES_SECONDS, Template, deploy_seconds
 from semif.errors import SemifError
 from semif.target import local_server
 from semif.target.target import Target
@@ -18,8 +18,10 @@ OnLine = Callable[[str], None]
 """Gets each line that the CDK's CLI prints, as it comes."""
 
 _LOCAL_SECONDS = 180.0
-_AWS_SECONDS = 2 * 3600.0
-"""For all but deployments."""
+_AWS_SECONDS = float(OTHER_RESOURCES_SECONDS)
+"""For all but deployments of endpoints."""
+# `semif diff` is where changes are looked at before; a prompt here would stop every unattended run.
+_UNATTENDED = ("--exclusively", "--require-approval", "never", "--progress", "events")
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,7 @@ def deploy_stack(
 
     `parameters` are the template's, those excepted that keep their value.
     """
-    # `semif diff` is where changes are looked at before; a prompt here would stop every unattended run.
-    options = ["--exclusively", "--require-approval", "never", "--progress", "events"]
+    options = [*_UNATTENDED]
     for name, value in (parameters or {}).items():
         options += ["--parameters", f"{stack}:{name}={value}"]
     _run(
@@ -64,6 +65,14 @@ def deploy_stack(
         on_line,
         aws_seconds=deploy_seconds(assembly.template(stack)),
     )
+
+
+def synthesise_and_deploy(target: Target, stage: str, stack: str, on_line: OnLine) -> None:
+    """Deploy `stack`, without an endpoint, of what `stage` composes. Raises as `run_for`.
+
+    In one run of the CDK's CLI: nothing has to be seen in between, and its start takes a second.
+    """
+    run_for(target, ["deploy", stack, *_UNATTENDED, *target.cdk_context(stage)], on_line)
 
 
 def run_for(

@@ -10,11 +10,11 @@ from semif.project.root import project_root
 PAGE = (project_root() / "docs" / "client.md").read_text()
 
 
-def test_the_programs_run(embedded_url: str) -> None:
+def test_the_programs_run(short_url: str) -> None:
     programs = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, Any] = {}
     for program in programs:
-        exec(program.replace("http://127.0.0.1:8080", embedded_url), names)
+        exec(program.replace("http://127.0.0.1:8080", short_url), names)
     names["client"].close()
     assert len(programs) == 6
     assert names["team"].choice in names["Team"]

@@ -47,8 +47,8 @@ ELSEWHERE = {
 
 
 @pytest.fixture
-def url(embedded_url: str) -> str:
-    return embedded_url
+def url(short_url: str) -> str:
+    return short_url
 
 
 @pytest.fixture
@@ -99,9 +99,9 @@ def test_the_pages_commands_run(page: Path, url: str, project: Path) -> None:
             assert result.exit_code == 0, f"{line}\n{result.output}"
 
 
-def test_the_readmes_program_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readmes_program_runs(embedded_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    exec(program.replace(SHOWN_URL, url), {})
+    exec(program.replace(SHOWN_URL, embedded_url), {})
     assert capsys.readouterr().out.startswith("billing 0.")
 
 

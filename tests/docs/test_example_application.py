@@ -28,9 +28,9 @@ def example() -> ModuleType:
     return module
 
 
-def test_each_ticket_gets_a_team_or_a_person(embedded_url: str) -> None:
+def test_each_ticket_gets_a_team_or_a_person(short_url: str) -> None:
     ran = subprocess.run(
-        [sys.executable, str(PROGRAM), "--url", embedded_url],
+        [sys.executable, str(PROGRAM), "--url", short_url],
         input="\n".join(TICKETS),
         capture_output=True,
         text=True,
@@ -59,9 +59,9 @@ def test_a_wrong_address_is_one_line() -> None:
 
 
 def test_an_unsure_answer_and_none_at_all_go_to_a_person(
-    example: ModuleType, stand_in: StandIn, embedded_url: str
+    example: ModuleType, stand_in: StandIn, short_url: str
 ) -> None:
-    with DecisionClient(url=embedded_url) as client:
+    with DecisionClient(url=short_url) as client:
         sure = example.route(client, TICKETS[0], least_margin=0.0)
         unsure = example.route(client, TICKETS[0], least_margin=1.0)
     assert sure.team in example.Team

@@ -1,6 +1,7 @@
 """The whole chain through the real command line: stacks, builds, lock, endpoint, decisions, and nothing left.
 
-It runs in a copy of the project, so that a developer's own `.semif` is neither seen nor touched.
+It runs in a copy of the project, so that a developer's own `.semif` is neither seen nor touched. The model
+has two of its layers here: test_text_chain.py hosts the whole one, `make demo` asks it for decisions.
 """
 
 import json
@@ -14,21 +15,21 @@ from local_aws.images.container_engine import missing
 from semif.evaluation.runs.run_file import read_run
 from semif.lock.lock_file import BuiltImage, UnbuiltImage, read_lock
 from semif.models.presets import load_preset
+from semif.models.sources.verify import file_sha256
 from semif.target import local_server
 from semif_adapter.contract.probabilities import softmax
-from tests.support.checkout import copy_project, semif, wait_until_nothing_runs
+from tests.support.checkout import copy_project, pin_model, semif, wait_until_nothing_runs
 from tests.support.runs.calibrations import TEMPERATURE, calibration, write_calibration
 
 STACKS = ["Semif-demo-Endpoint", "Semif-demo-Artifacts"]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory: pytest.TempPathFactory, short_gguf: Path) -> Iterator[Path]:
     """A copy of the project, its model calibrated, in which `semif deploy demo --local` has passed."""
     project = copy_project(tmp_path_factory.mktemp("chain"))
-    write_calibration(
-        project / "models" / "embedded.calibration.json", calibration(load_preset("embedded").model.sha256)
-    )
+    pin_model(project, "embedded", short_gguf)
+    write_calibration(project / "models" / "embedded.calibration.json", calibration(file_sha256(short_gguf)))
     with (project / "models" / "embedded.toml").open("a") as preset:
         preset.write('\n[calibration]\nfile = "embedded.calibration.json"\n')
     try:
@@ -79,13 +80,13 @@ def test_the_deployed_lock_comes_back_in_place_of_another(project: Path) -> None
 
 
 @pytest.mark.parametrize("example", ["routing.json", "yes-or-no.json", "two-questions.json"])
-def test_the_endpoint_answers_the_examples(project: Path, example: str) -> None:
+def test_the_endpoint_answers_the_examples(project: Path, short_gguf: Path, example: str) -> None:
     decided = semif(project, "decide", "demo", f"examples/{example}", "--local", "--json")
     assert decided.returncode == 0, decided.stderr
     reply = json.loads(decided.stdout)
     for result in reply.get("results") or [reply["result"]]:
         assert sum(result["probabilities"]) == pytest.approx(1)
-        assert result["model"]["sha256"] == load_preset("embedded").model.sha256
+        assert result["model"]["sha256"] == file_sha256(short_gguf)
         assert result["calibration"]["temperature"] == TEMPERATURE
         calibrated = softmax(np.array(result["option_logits"]) / TEMPERATURE)
         assert result["probabilities"] == pytest.approx(calibrated.tolist())

@@ -1,6 +1,7 @@
 """The published container's stand-in behind a local endpoint: llama-server itself on real weights."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from semif.client.errors import DecisionError
 from semif.client.transports.endpoint_transport import EndpointTransport
 from semif.models.packaging.build import build_model
 from semif.models.presets import load_preset
+from tests.support.models.small_models import pin_of
 from tests.support.servers.local_aws import LocalAws
 from tests.support.servers.local_endpoints import settled
 
@@ -22,14 +24,15 @@ ASKED = {"max_tokens": 8, "temperature": 0.0}
 
 
 @pytest.fixture(scope="module")
-def archive(local_aws: LocalAws) -> str:
-    """The embedded model's archive in the local S3."""
+def archive(local_aws: LocalAws, short_gguf: Path) -> str:
+    """The archive of the embedded model's first layers in the local S3."""
+    preset = load_preset("embedded").model_copy(update={"model": pin_of(short_gguf)})
     local_aws.s3.create_bucket(Bucket=BUCKET)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in local_aws.environment.items():
             if name.startswith("AWS_"):
                 patch.setenv(name, value)
-        return str(build_model(load_preset("embedded"), f"s3://{BUCKET}/models").place)
+        return str(build_model(preset, f"s3://{BUCKET}/models").place)
 
 
 def create(aws: LocalAws, name: str, container: dict[str, Any]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from semif.background.transform.jobs import SHOWN_JOBS, find_job, job_pattern, j
 from semif.deployment.endpoint.watch import OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
 from semif.deployment.rollback import deployed_lock, keep_previous
-from semif.deployment.target_cdk import OnLine, deploy_stack, synthesised
+from semif.deployment.target_cdk import OnLine, synthesise_and_deploy
 from semif.environment.environment import Environment
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
@@ -27,8 +27,7 @@ class DeployedBatch(DeployedMode):
         if recreate:
             raise SemifError(f"{target.environment.name} has no endpoint to make anew; leave --recreate out")
         before = deployed_lock(target)
-        with synthesised(target, "all", on_line) as assembly:
-            deploy_stack(target, assembly, target.environment.endpoint_stack, on_line)
+        synthesise_and_deploy(target, "all", target.environment.endpoint_stack, on_line)
         keep_previous(target, before, lock)
         if problems := model_problems(target, find_model(target), lock):
             raise SemifError("\n".join(problems))

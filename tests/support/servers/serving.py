@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from semif.project.root import project_root
+from tests.support.checkout import REPOSITORY, pin_model
 from tests.support.machine.waiting import eventually
 
 SEMIF = [sys.executable, "-m", "semif"]
@@ -93,16 +94,26 @@ def adapter_url(tiny_gguf: Callable[..., Path], tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def embedded_url(embedded_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The same on the embedded model, as the pages of the documentation have it."""
+    """The same on the embedded model, for what its answers are."""
     with with_page(tmp_path_factory.mktemp("serve") / "log", "embedded") as served:
         yield served
 
 
+@pytest.fixture(scope="session")
+def short_url(short_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same on the preset `embedded`, its model of two layers: all of it but what its answers are."""
+    folder = tmp_path_factory.mktemp("serve")
+    shutil.copytree(REPOSITORY / "models", folder / "models")
+    pin_model(folder, "embedded", short_gguf)
+    with with_page(folder / "log", "embedded", project=folder) as served:
+        yield served
+
+
 @contextmanager
-def with_page(log: Path, model: str, **variables: str) -> Iterator[str]:
+def with_page(log: Path, model: str, project: Path = REPOSITORY, **variables: str) -> Iterator[str]:
     """`serving` with the page; what it tells whoever starts it is checked."""
     # SEMIF_PROJECT is the toolkit's own; the adapter refuses what it does not know and never sees it.
-    with serving(log, "--ui", model=model, SEMIF_PROJECT=str(project_root()), **variables) as served:
+    with serving(log, "--ui", model=model, SEMIF_PROJECT=str(project), **variables) as served:
         yield served
     told = log.read_text()
     assert f"semif decide --url {served}" in told

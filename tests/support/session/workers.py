@@ -12,14 +12,18 @@ GROUPS = (
     # One stack after another on an AWS of its own, and an image that is built.
     ("tests/e2e/test_chain.py",),
     # The shared AWS on this machine.
-    ("tests/local_aws/", "tests/e2e/test_batch.py", "tests/e2e/test_submit.py"),
+    (
+        *("tests/local_aws/", "tests/e2e/test_batch.py", "tests/e2e/test_submit.py"),
+        "tests/toolkit/verify/test_served_steps.py",
+    ),
     # One endpoint after another.
     ("tests/e2e/test_verify.py",),
-    # The served embedded model.
+    # The served embedded model, and its first layers.
     (
         *("tests/toolkit/serve/", "tests/docs/"),
         "tests/toolkit/calibration/test_calibrate_fit.py",
         "tests/toolkit/evaluation/asking/test_evaluate.py",
+        "tests/toolkit/evaluation/report/test_evaluation_suite.py",
     ),
     ("tests/e2e/test_text_chain.py",),
     ("tests/e2e/test_kev_chain.py",),

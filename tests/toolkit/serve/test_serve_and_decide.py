@@ -28,8 +28,8 @@ EXAMPLES = sorted(
 
 
 @pytest.fixture
-def url(embedded_url: str) -> str:
-    return embedded_url
+def url(short_url: str) -> str:
+    return short_url
 
 
 def decide(*arguments: str, text: str | None = None) -> tuple[int, str, str]:

@@ -55,13 +55,13 @@ def evaluate(*arguments: str | Path) -> tuple[int, str]:
     return result.exit_code, result.stderr
 
 
-def test_every_answer_is_kept_whole_with_who_gave_it(embedded_url: str, few: Path, tmp_path: Path) -> None:
+def test_every_answer_is_kept_whole_with_who_gave_it(short_url: str, few: Path, tmp_path: Path) -> None:
     output = tmp_path / "run.jsonl"
-    status, said = evaluate("--url", embedded_url, few, "-o", output, "--orders", "1")
+    status, said = evaluate("--url", short_url, few, "-o", output, "--orders", "1")
     assert status == 0, said
     assert "run.jsonl: 8 of 8" in said
     kept = read_run(output)
-    assert (kept.header.target.kind, kept.header.target.name) == ("adapter", embedded_url)
+    assert (kept.header.target.kind, kept.header.target.name) == ("adapter", short_url)
     assert kept.header.tasks[0].count == 4
     assert kept.header.pins.model is not None
     assert kept.header.pins.model.file.startswith("SmolLM2")

@@ -61,11 +61,11 @@ def lamps(tmp_path: Path) -> Path:
 
 
 def test_a_whole_suite_is_asked_in_its_order_and_shown_beside_what_was_published(
-    lamps: Path, embedded_url: str, tmp_path: Path
+    lamps: Path, short_url: str, tmp_path: Path
 ) -> None:
     run, asked = tmp_path / "run.jsonl", ["on.jsonl", "off.jsonl"]
     status, said, _ = evaluate(
-        "run", "--url", embedded_url, "--suite", lamps, *(tmp_path / name for name in asked), "-o", run
+        "run", "--url", short_url, "--suite", lamps, *(tmp_path / name for name in asked), "-o", run
     )
 
     assert status == 0
