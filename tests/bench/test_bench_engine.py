@@ -202,10 +202,10 @@ def test_each_setting_is_measured_beside_the_adapters_own(tiny_gguf: Callable[..
 def test_padded_passes_are_measured_beside_plain_ones(
     tiny_gguf: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["tiles", str(tiny_gguf()), "--rounds", "1", "--depths", "50"])
+    monkeypatch.setattr(sys, "argv", ["tiles", str(tiny_gguf()), "--rounds", "1", "--depths", "80"])
     tiles.main()
     told = [
-        line.split(" | ")[1:4:2] for line in capsys.readouterr().out.splitlines() if line.startswith("| 50 |")
+        line.split(" | ")[1:4:2] for line in capsys.readouterr().out.splitlines() if line.startswith("| 80 |")
     ]
     assert [(count, "padded" in ruled) for count, ruled in told] == [
         ("35", False),
