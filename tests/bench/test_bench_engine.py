@@ -208,6 +208,7 @@ def test_padded_passes_are_measured_beside_plain_ones(
         line.split(" | ")[1:4:2] for line in capsys.readouterr().out.splitlines() if line.startswith("| 80 |")
     ]
     assert [(count, "padded" in ruled) for count, ruled in told] == [
+        ("28", False),
         ("35", False),
         ("42", False),
         ("48", False),

@@ -30,11 +30,12 @@ class UrlTransport(Transport):
         connections: int = 10,
         headers: Mapping[str, str] = MappingProxyType({}),
         secrets: Sequence[str] = (),
-        attempt_seconds: float = ATTEMPT_SECONDS,
+        attempt_seconds: float | None = None,
     ) -> None:
         """`url` is the server's base, or the address of its `path`; `headers` are further ones.
 
-        What a server repeats of `secrets` is taken out of what it says, which is kept and shown.
+        What a server repeats of `secrets` is taken out of what it says, which is kept and shown. An attempt may
+        take `attempt_seconds`, by default a little longer than SageMaker gives an endpoint.
 
         Raises SemifError for others, for a proxy that is none, and for a key that no header can hold.
         """
@@ -52,7 +53,8 @@ class UrlTransport(Transport):
         # As they are, and as JSON has them: a quote or a backslash stands behind another one there.
         self._secrets = [form.encode() for one in secrets for form in {one, json.dumps(one)[1:-1]}]
         sender = HttpSender(proxy=proxy_for(url), connections=connections)
-        super().__init__(sender, connections=connections, attempt_seconds=attempt_seconds)
+        limit = ATTEMPT_SECONDS if attempt_seconds is None else attempt_seconds
+        super().__init__(sender, connections=connections, attempt_seconds=limit)
 
     @property
     def asked(self) -> str:

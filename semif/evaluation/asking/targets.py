@@ -55,7 +55,7 @@ def url_target(
         connections=connections,
         headers=headers,
         secrets=secrets,
-        attempt_seconds=max(timeout or 0.0, ATTEMPT_SECONDS),
+        attempt_seconds=None if timeout is None else max(timeout, ATTEMPT_SECONDS),
     )
     return AskedTarget(TargetName(kind=kind, name=url), _form(form, chat), transport, timeout=timeout)
 
