@@ -34,8 +34,8 @@ class UrlTransport(Transport):
     ) -> None:
         """`url` is the server's base, or the address of its `path`; `headers` are further ones.
 
-        What a server repeats of `secrets` is taken out of what it says, which is kept and shown. An attempt may
-        take `attempt_seconds`, by default a little longer than SageMaker gives an endpoint.
+        What a server repeats of `secrets` is taken out of what it says, which is kept and shown. An attempt
+        may take `attempt_seconds`, by default ATTEMPT_SECONDS.
 
         Raises SemifError for others, for a proxy that is none, and for a key that no header can hold.
         """
