@@ -30,7 +30,7 @@ from semif_adapter.llama.model import Model, Tokens
 
 DEPTHS = (300, 800, 1800)
 LENGTHS = (28, 35, 42, 48, 56, 63)
-MODELS = ("embedded", "qwen3-0.6b")
+MODELS = ("embedded", "embedded-q4_0", "qwen3-0.6b")
 
 DURATION = """\
 how long it takes:
@@ -38,7 +38,7 @@ how long it takes:
   minute at depths 300 and 800 and a minute at 1,800, qwen3-0.6b one minute and three.
 
 example:
-  python -m bench.settings.tiles embedded qwen3-0.6b --depths 1800 --keep
+  python -m bench.settings.tiles embedded-q4_0 --depths 50 300 800 1800 --keep
 """
 
 _TEXT = "The parcel came on Tuesday, opened, and one of the two cups in it was broken. "
