@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from semif_adapter.decoding.tiles import Tiles
-from semif_adapter.llama.context import SHORT_TOKENS, Context, Pass, Rows
+from semif_adapter.llama.context import LEAST_JOINED, SHORT_TOKENS, Context, Pass, Rows
 from semif_adapter.llama.model import Tokens
 
 T = TypeVar("T")
@@ -50,11 +50,11 @@ def forward(
 def cuts(count: int, most: int) -> list[tuple[int, int]]:
     """Where `count` tokens are cut into passes: their starts and ends.
 
-    At multiples of `most`, counted from their own start; a rest of fewer than SHORT_TOKENS goes with the part
-    before it.
+    At multiples of `most`, counted from their own start; a rest of at least LEAST_JOINED tokens, but fewer
+    than SHORT_TOKENS, goes with the part before it.
     """
     starts = list(range(0, count, most))
-    if len(starts) > 1 and count - starts[-1] < SHORT_TOKENS:
+    if len(starts) > 1 and LEAST_JOINED <= count - starts[-1] < SHORT_TOKENS:
         del starts[-1]
     return list(pairwise((*starts, count)))
 

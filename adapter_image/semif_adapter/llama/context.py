@@ -17,9 +17,10 @@ Rows = npt.NDArray[np.float32]
 BATCH_TOKENS = 256
 """Tokens of one forward pass: the grid that longer segments are cut on. Half of it costs a small model 7 %;
 twice of it gains 2 % at most, and takes twice the memory (docs/performance.md)."""
-SHORT_TOKENS = 64
-"""A rest of fewer goes through the model with the pass before it, which alone costs more for each token. So a
-context's passes, which llama.cpp must not cut again, may be so much longer."""
+LEAST_JOINED, SHORT_TOKENS = 32, 64
+"""A rest of so many, and fewer than that, goes through the model with the pass before it: alone it costs more
+for each token. Not a shorter one, which would make that pass a tile longer (docs/adr/0017-tiles.md). So a
+context's passes, which llama.cpp must not cut again, may be SHORT_TOKENS longer."""
 SLOWEST_MEMORY = 0.99
 """What the slowest pass so far counts after each further one: hundreds of passes later it is forgotten."""
 STREAM_ALIGNMENT = 256

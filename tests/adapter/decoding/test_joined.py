@@ -21,7 +21,7 @@ from semif_adapter.decoding.joined_decoder import BRANCHES, JoinedDecoder
 from semif_adapter.decoding.prefixes import sole_prefix
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
-from semif_adapter.llama.context import BATCH_TOKENS, SHORT_TOKENS
+from semif_adapter.llama.context import BATCH_TOKENS, LEAST_JOINED, SHORT_TOKENS
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
 from tests.support.models.engines import fresh_engines
@@ -34,7 +34,7 @@ KINDS = list(itertools.product(("qwen3", "gemma3", "qwen35"), ("letters", "text"
 STATES = (
     "on",
     "The lamp. " * 12,
-    *("x" * (BATCH_TOKENS + more) for more in (1, SHORT_TOKENS - 3, SHORT_TOKENS - 2, SHORT_TOKENS + 1, 280)),
+    *("x" * (BATCH_TOKENS + more) for more in (-2, LEAST_JOINED, SHORT_TOKENS - 3, SHORT_TOKENS - 2, 280)),
 )
 TOLERANCE = 0.05
 """Of logits that spread over some units; a wrong prefix or position is off by more than ten times as much."""

@@ -16,7 +16,7 @@ from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.wire import Layout, Readout, Result
 from semif_adapter.decoding.prefixes import prefix_cache
 from semif_adapter.engine.engine import Engine
-from semif_adapter.llama.context import BATCH_TOKENS, SHORT_TOKENS
+from semif_adapter.llama.context import BATCH_TOKENS, LEAST_JOINED, SHORT_TOKENS
 from tests.support.models.engines import fresh_engines
 from tests.support.models.interleaved import Interleaved, Request, ask, events, request_kinds
 
@@ -30,7 +30,7 @@ SPOILED = "~"
 Fresh = Callable[..., AbstractContextManager[Engine]]
 Alone = Callable[[Layout, str, int], tuple[float, ...]]
 
-_PASS_ENDS = (1, *(SHORT_TOKENS + more for more in (-3, -2, -1, 0, 1, 2)))
+_PASS_ENDS = (-2, -1, LEAST_JOINED - 3, LEAST_JOINED - 2, SHORT_TOKENS - 3, SHORT_TOKENS - 2, SHORT_TOKENS)
 STATES = ("", "on", "The lamp. " * 12, *("x" * (BATCH_TOKENS + more) for more in _PASS_ENDS))
 KINDS = list(itertools.product(("qwen3", "gemma3", "qwen35"), ("letters", "text")))
 
