@@ -14,7 +14,6 @@ import numpy as np
 from semif.calibration.fit import need_enough
 from semif.calibration.grouped_mean import Mean, grouped_difference, grouped_mean
 from semif.errors import SemifError, shown
-from semif.evaluation.figures.calibration_figures import confidence
 from semif.evaluation.figures.measures import Share, share_of
 from semif.evaluation.figures.shared_tasks import shared_tasks
 from semif.evaluation.figures.summary import is_right
@@ -140,12 +139,12 @@ def _of_family(run: EvaluationRun, family: str | None) -> EvaluationRun:
 
 def _both(small: Record, large: Record, *, timed: bool) -> Both:
     return Both(
-        probability=confidence(small),
+        probability=small.choice_probability,
         small_right=is_right(small),
         large_right=is_right(large),
         seconds=(small.client_seconds, large.client_seconds) if timed else None,
         group=small.cluster,
-        large_probability=confidence(large),
+        large_probability=large.choice_probability,
     )
 
 

@@ -122,8 +122,9 @@ def _judged(run: EvaluationRun, record: Record, calibration: LoadedCalibration |
     probability = record.confidence if probabilities is None else max(probabilities)
     if probability is None:
         kind = run.header.target.kind
-        there = "; `semif evaluate import` takes them along by --probabilities or --confidence"
-        there = there if kind == "predictions" else ""
+        there = ""
+        if kind == "predictions":
+            there = "; `semif evaluate import` takes them along by --probabilities or --confidence"
         raise SemifError(
             f"{run.path} holds answers without probabilities (asked was a target of kind {kind}), which "
             f"have no threshold{there}"

@@ -36,16 +36,9 @@ class CalibrationFigures:
     bins: tuple[Bin, ...]
 
 
-def confidence(record: Record) -> float | None:
-    """Probability of the choice; None without an answer or where it is not told."""
-    if record.choice is None or record.probabilities is None:
-        return record.confidence
-    return record.probabilities[record.option_ids.index(record.choice)]
-
-
 def calibration_figures(answered: Sequence[Record]) -> CalibrationFigures | None:
     """Of answers to tasks as written; None where none has a confidence."""
-    judged = [(record, sure) for record in answered if (sure := confidence(record)) is not None]
+    judged = [(record, sure) for record in answered if (sure := record.choice_probability) is not None]
     if not judged:
         return None
     confidences = np.array([sure for _, sure in judged])

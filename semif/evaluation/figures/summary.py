@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semif.evaluation.figures.calibration_figures import CalibrationFigures, calibration_figures, confidence
+from semif.evaluation.figures.calibration_figures import CalibrationFigures, calibration_figures
 from semif.evaluation.figures.measures import Share, Spread, share_of, spread
 from semif.evaluation.runs.run_file import Record
 
@@ -237,7 +237,7 @@ def _token_mass(answered: Sequence[Record]) -> TokenMass | None:
 
 def _wrong(answered: Sequence[Record]) -> tuple[Wrong, ...]:
     wrong_answers = [
-        Wrong(record.task, record.family, record.expected, record.choice, confidence(record))
+        Wrong(record.task, record.family, record.expected, record.choice, record.choice_probability)
         for record in answered
         if record.choice is not None and not is_right(record)
     ]

@@ -19,12 +19,11 @@ def load_run(path: str | Path) -> list[dict[str, Any]]:
 
 def _row(record: Record) -> dict[str, Any]:
     fields = record.model_dump(exclude={"raw", "slices", "error", "probabilities", "option_logits"})
-    probabilities = _by_option(record, record.probabilities)
     return {
         **fields,
         "right": record.choice == record.expected,
-        "confidence": probabilities[record.choice] if probabilities and record.choice else record.confidence,
-        "probabilities": probabilities,
+        "confidence": record.choice_probability,
+        "probabilities": _by_option(record, record.probabilities),
         "option_logits": _by_option(record, record.option_logits),
         "error": record.error.code if record.error else None,
         **{f"slice.{name}": value for name, value in (record.slices or {}).items()},

@@ -180,6 +180,13 @@ class Record(WireModel):
     """The reply itself; its text where it was no JSON."""
 
     @property
+    def choice_probability(self) -> float | None:
+        """Of the choice; None without an answer or where it is not told."""
+        if self.choice is None or self.probabilities is None:
+            return self.confidence
+        return self.probabilities[self.option_ids.index(self.choice)]
+
+    @property
     def cluster(self) -> str:
         """What counts together: the group's tasks, or the task alone."""
         return f"task {self.task}" if self.group is None else f"group {self.group}"
