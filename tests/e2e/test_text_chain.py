@@ -1,4 +1,7 @@
-"""A text environment through the real command line: built, hosted by llama-server, asked, and gone."""
+"""A text environment through the real command line: built, hosted by llama-server, asked, and gone.
+
+Its model has two of the preset's layers, and one thread: what is said is nonsense, and who says it is looked at.
+"""
 
 import json
 from collections.abc import Iterator
@@ -10,15 +13,18 @@ from semif.evaluation.runs.run_file import read_run
 from semif.lock.lock_file import PublishedImage, read_lock
 from semif.lock.locked_model import UnpackedModel
 from semif.target import local_server
-from tests.support.checkout import build_with_installed_packages, copy_project, semif
+from tests.support.checkout import build_with_installed_packages, copy_project, pin_model, semif
 
 ASK = ("ask", "demo-text", "--local", "--max-tokens", "8", "--temperature", "0")
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory: pytest.TempPathFactory, short_gguf: Path) -> Iterator[Path]:
     """A copy of the project in which `semif deploy demo-text --local` has passed."""
     project = copy_project(tmp_path_factory.mktemp("text-chain"))
+    pin_model(project, "embedded", short_gguf)
+    with (project / "environments" / "demo-text.toml").open("a") as environment:
+        environment.write("SM_LLAMA_CPP_THREADS = 1\n")
     build_with_installed_packages(project)
     try:
         deployed = semif(project, "deploy", "demo-text", "--local")
