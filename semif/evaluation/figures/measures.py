@@ -6,17 +6,20 @@ for each decision, of any length, and `expected` the position of the right optio
 what each decision counts together with: ten wordings of one ticket are not ten tickets.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binomtest, t
+from scipy.stats import t
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE_LEVEL = 0.95
 """Of every interval."""
+_NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
 BINS = 10
 """Of the reliability diagram and the expected calibration error: of equal width, from 0 to 1."""
 LEAST_PROBABILITY = 1e-15
@@ -42,9 +45,8 @@ def share(part: int, whole: int) -> Share:
     Wilson's interval stays between 0 and 1 and holds for few cases as well (E. B. Wilson, 1927,
     doi:10.1080/01621459.1927.10502953).
     """
-    interval = binomtest(part, whole).proportion_ci(CONFIDENCE_LEVEL, method="wilson")
-    value = part / whole  # at 0 and 1 the interval's own end is a rounding error away from it
-    return Share(part, whole, value, min(value, float(interval.low)), max(value, float(interval.high)))
+    value = part / whole
+    return Share(part, whole, value, *_wilson(value, whole, _NORMAL_QUANTILE))
 
 
 def share_of(hits: Sequence[bool], groups: Sequence[str]) -> Share:
@@ -68,7 +70,8 @@ def share_of(hits: Sequence[bool], groups: Sequence[str]) -> Share:
     value = part / whole
     if len(names) == 1:
         return Share(part, whole, value, 0.0, 1.0, groups=1)
-    low, high = _wilson(value, _effective_cases(right, places, len(names)), len(names))
+    quantile = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, len(names) - 1))
+    low, high = _wilson(value, _effective_cases(right, places, len(names)), quantile)
     return Share(part, whole, value, low, high, groups=len(names))
 
 
@@ -83,12 +86,11 @@ def _effective_cases(right: Floats, places: NDArray[np.signedinteger], groups: i
     return whole / max(1.0, between / independent)
 
 
-def _wilson(value: float, cases: float, groups: int) -> tuple[float, float]:
+def _wilson(value: float, cases: float, quantile: float) -> tuple[float, float]:
     """Wilson's interval for a share of so many cases, a number that need not be whole."""
-    quantile = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, groups - 1))
     squared = quantile**2 / cases
     middle = (value + squared / 2) / (1 + squared)
-    half = quantile / (1 + squared) * float(np.sqrt(value * (1 - value) / cases + squared / cases / 4))
+    half = quantile / (1 + squared) * math.sqrt(value * (1 - value) / cases + squared / cases / 4)
     return min(value, max(0.0, middle - half)), max(value, min(1.0, middle + half))
 
 
