@@ -1,7 +1,8 @@
 """The whole chain through the real command line: stacks, builds, lock, endpoint, decisions, and nothing left.
 
 It runs in a copy of the project, so that a developer's own `.semif` is neither seen nor touched. The model
-has two of its layers here: test_text_chain.py hosts the whole one, `make demo` asks it for decisions.
+has two of its layers here, and no image is built: `make demo` asks the whole one for decisions, and
+tests/image/test_whole_chain.py builds both as CodeBuild does.
 """
 
 import json
@@ -11,42 +12,61 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from local_aws.images.container_engine import missing
 from semif.evaluation.runs.run_file import read_run
 from semif.lock.lock_file import BuiltImage, UnbuiltImage, read_lock
 from semif.models.presets import load_preset
 from semif.models.sources.verify import file_sha256
 from semif.target import local_server
 from semif_adapter.contract.probabilities import softmax
-from tests.support.checkout import copy_project, pin_model, semif, wait_until_nothing_runs
+from tests.support.checkout import (
+    build_with_installed_packages,
+    copy_project,
+    pin_model,
+    semif,
+    wait_until_nothing_runs,
+)
+from tests.support.machine.container_engine import path_without_container_engine
 from tests.support.runs.calibrations import TEMPERATURE, calibration, write_calibration
 
 STACKS = ["Semif-demo-Endpoint", "Semif-demo-Artifacts"]
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, short_gguf: Path) -> Iterator[Path]:
+def builds_all() -> bool:
+    """Whether an image is built, and a model with wheels of the build's own."""
+    return False
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, short_gguf: Path, builds_all: bool) -> Iterator[Path]:
     """A copy of the project, its model calibrated, in which `semif deploy demo --local` has passed."""
-    project = copy_project(tmp_path_factory.mktemp("chain"))
+    folder = tmp_path_factory.mktemp("chain")
+    project = copy_project(folder)
     pin_model(project, "embedded", short_gguf)
     write_calibration(project / "models" / "embedded.calibration.json", calibration(file_sha256(short_gguf)))
     with (project / "models" / "embedded.toml").open("a") as preset:
         preset.write('\n[calibration]\nfile = "embedded.calibration.json"\n')
-    try:
-        deployed = semif(project, "deploy", "demo", "--local", "--json")
-        assert deployed.returncode == 0, deployed.stderr
-        assert json.loads(deployed.stdout)["endpoint"] == "semif-demo"
-        assert "endpoint: Creating (" in deployed.stderr
-        assert "endpoint: InService, 1 of 1 instances (" in deployed.stderr
-        yield project
-    finally:
-        local_server.stop_server(project)
+    with pytest.MonkeyPatch.context() as patch:
+        if not builds_all:
+            build_with_installed_packages(project)
+            patch.setenv("PATH", path_without_container_engine(folder))
+        try:
+            deployed = semif(project, "deploy", "demo", "--local", "--json")
+            assert deployed.returncode == 0, deployed.stderr
+            assert json.loads(deployed.stdout)["endpoint"] == "semif-demo"
+            assert "endpoint: Creating (" in deployed.stderr
+            assert "endpoint: InService, 1 of 1 instances (" in deployed.stderr
+            yield project
+        finally:
+            local_server.stop_server(project)
 
 
-def test_the_lock_pins_what_was_built(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_pins_what_was_built(
+    project: Path, builds_all: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SEMIF_PROJECT", str(project))
     lock = read_lock(local_server.lock_path(project, "demo"))
-    assert isinstance(lock.image, UnbuiltImage if missing() else BuiltImage)
+    assert isinstance(lock.image, BuiltImage if builds_all else UnbuiltImage)
     assert lock.model.manifest_sha256 == load_preset("embedded").manifest().sha256
     assert not (project / "environments" / "demo.lock.json").exists()
 

@@ -1,7 +1,7 @@
 """A model with a decision head through the real command line: packed, hosted, and asked on every wire.
 
 The weights are random and tiny, so that the environment is of this test alone: no file of them is shipped.
-No image is built: test_chain.py looks at that.
+No image is built: tests/image looks at that.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A text environment through the real command line: built, hosted by llama-server, asked, and gone.
 
-Its model has two of the preset's layers, and one thread: what is said is nonsense, and who says it is looked at.
+Its model has two of the preset's layers, and one thread: what is said is nonsense, who says it is looked at.
 """
 
 import json

@@ -1,6 +1,6 @@
 """`semif verify demo --local` through the real command line: what it shows here, its report, nothing left.
 
-The demo's model has two of its layers here, and no image is built: test_chain.py looks at both.
+The demo's model has two of its layers here, and no image is built: tests/image looks at both.
 """
 
 import json

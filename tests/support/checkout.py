@@ -45,7 +45,7 @@ def pin_model(project: Path, preset: str, gguf: Path) -> None:
 def build_with_installed_packages(project: Path) -> None:
     """Let the model's build of `project` see what is installed here, in place of installing its own.
 
-    That takes seven CPU seconds; test_chain.py builds as CodeBuild does.
+    That takes seven CPU seconds; tests/image builds as CodeBuild does.
     """
     file = project / "buildspec.model.yml"
     see = """python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \\

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = (
-    # One stack after another on an AWS of its own, and an image that is built.
+    # One stack after another on an AWS of its own.
     ("tests/e2e/test_chain.py",),
     # The shared AWS on this machine.
     (
