@@ -47,29 +47,30 @@ def prove(context: Context, streams: Sequence[Stream], sample: Tokens, *, reads_
             return complete(stream.extend(tokens, marks=(0, len(tokens) - 1)), context.run)
         return complete(stream.extend(tokens, wanted), context.run)
 
-    def run(stream: Stream) -> Rows:
+    def fill(stream: Stream) -> None:
         stream.clear()
         for segment in before:
             extend(stream, segment)
+
+    def answer(stream: Stream) -> Rows:
         return extend(stream, suffix, wanted=1)
 
-    reference = run(first)
-    run(last)
-    extend(last, suffix)
-    outcomes = [run(first)]
+    fill(first)
+    reference = answer(first)
+    fill(last)
+    extend(last, np.concatenate([suffix, suffix]))
+    fill(first)
+    outcomes = [answer(first)]
+    fill(last)
+    saved = last.save()
+    mark = Mark(saved.length, None) if last.can_cut else saved
+    outcomes.append(answer(last))
+    extend(last, suffix[:1])
     extend(first, suffix)
-    outcomes.append(run(last))
-    first.clear()
-    for segment in before:
-        extend(first, segment)
-    saved = first.save()
-    mark = Mark(saved.length, None) if first.can_cut else saved
-    extend(first, np.concatenate([suffix, suffix[:1]]))
-    extend(last, suffix)
-    first.rewind(mark)
-    outcomes.append(extend(first, suffix, wanted=1))
-    last.rewind(saved)
-    restores = np.array_equal(reference, extend(last, suffix, wanted=1))
+    last.rewind(mark)
+    outcomes.append(answer(last))
+    first.rewind(saved)
+    restores = np.array_equal(reference, answer(first))
     context.reset()
     for stream in streams:
         stream.clear()
