@@ -115,9 +115,9 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes, problem: s
 @pytest.mark.parametrize(
     "more",
     [
-        b"".join(b"k%d = 1\n" % number for number in range(30_000)),
-        b"".join(b"[t%d]\n" % number for number in range(30_000)),
-        b"".join(b"[a.b.c%d.d]\n" % number for number in range(15_000)),
+        b"".join(b"k%d = 1\n" % number for number in range(90_000)),
+        b"".join(b"[t%d]\n" % number for number in range(90_000)),
+        b"".join(b"[a.b.c%d.d]\n" % number for number in range(50_000)),
         b'"' + b"k" * 900_000 + b'" = 1\n',
         b'[tags]\nx = "' + b"v" * 900_000 + b'"\n',
         b'"\\u001b[2J" = 1\n',
