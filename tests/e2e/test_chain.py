@@ -19,13 +19,12 @@ from semif.models.sources.verify import file_sha256
 from semif.target import local_server
 from semif_adapter.contract.probabilities import softmax
 from tests.support.checkout import (
-    build_with_installed_packages,
+    build_little,
     copy_project,
     pin_model,
     semif,
     wait_until_nothing_runs,
 )
-from tests.support.machine.container_engine import path_without_container_engine
 from tests.support.runs.calibrations import TEMPERATURE, calibration, write_calibration
 
 STACKS = ["Semif-demo-Endpoint", "Semif-demo-Artifacts"]
@@ -40,16 +39,14 @@ def builds_all() -> bool:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, short_gguf: Path, builds_all: bool) -> Iterator[Path]:
     """A copy of the project, its model calibrated, in which `semif deploy demo --local` has passed."""
-    folder = tmp_path_factory.mktemp("chain")
-    project = copy_project(folder)
+    project = copy_project(tmp_path_factory.mktemp("chain"))
     pin_model(project, "embedded", short_gguf)
     write_calibration(project / "models" / "embedded.calibration.json", calibration(file_sha256(short_gguf)))
     with (project / "models" / "embedded.toml").open("a") as preset:
         preset.write('\n[calibration]\nfile = "embedded.calibration.json"\n')
     with pytest.MonkeyPatch.context() as patch:
         if not builds_all:
-            build_with_installed_packages(project)
-            patch.setenv("PATH", path_without_container_engine(folder))
+            build_little(project, patch)
         try:
             deployed = semif(project, "deploy", "demo", "--local", "--json")
             assert deployed.returncode == 0, deployed.stderr

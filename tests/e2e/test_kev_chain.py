@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from semif.target import local_server
-from tests.support.checkout import build_with_installed_packages, copy_project, semif
-from tests.support.machine.container_engine import path_without_container_engine
+from tests.support.checkout import build_little, copy_project, semif
 from tests.support.models.small_models import pin_of
 
 SYSTEM_ONE = {
@@ -43,9 +42,7 @@ OPENAI = {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, kev_gguf: Path) -> Iterator[Path]:
     """A copy of the project with the preset `tiny-kev` and an environment of it."""
-    folder = tmp_path_factory.mktemp("kev-chain")
-    project = copy_project(folder)
-    build_with_installed_packages(project)
+    project = copy_project(tmp_path_factory.mktemp("kev-chain"))
     pin = pin_of(kev_gguf)
     (project / "models" / "tiny-kev.toml").write_text(
         f"""
@@ -65,7 +62,7 @@ head = "kev"
     demo = (project / "environments" / "demo.toml").read_text()
     (project / "environments" / "demo-kev.toml").write_text(demo.replace('"embedded"', '"tiny-kev"'))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", path_without_container_engine(folder))
+        build_little(project, patch)
         try:
             yield project
         finally:

@@ -14,14 +14,13 @@ import pytest
 from semif.target import local_server
 from semif.verify.phases import PHASES
 from tests.support.checkout import (
-    build_with_installed_packages,
+    build_little,
     copy_project,
     pin_model,
     processes_of,
     semif,
     wait_until_nothing_runs,
 )
-from tests.support.machine.container_engine import path_without_container_engine
 from tests.support.machine.waiting import eventually
 
 
@@ -29,8 +28,7 @@ from tests.support.machine.waiting import eventually
 def project(tmp_path: Path, short_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project = copy_project(tmp_path)
     pin_model(project, "embedded", short_gguf)
-    build_with_installed_packages(project)
-    monkeypatch.setenv("PATH", path_without_container_engine(tmp_path))
+    build_little(project, monkeypatch)
     return project
 
 

@@ -8,8 +8,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 import tomli_w
 
+from tests.support.machine.container_engine import path_without_container_engine
 from tests.support.machine.waiting import eventually
 from tests.support.models.small_models import pin_of
 
@@ -53,6 +55,12 @@ def build_with_installed_packages(project: Path) -> None:
     text, installs = re.subn(r"python3 -m pip .*\\\n.*", lambda _: see, file.read_text())
     assert installs == 1
     file.write_text(text)
+
+
+def build_little(project: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let builds of `project` install nothing, and make no image, as long as `patch` holds."""
+    build_with_installed_packages(project)
+    patch.setenv("PATH", path_without_container_engine(project.parent))
 
 
 def semif(
