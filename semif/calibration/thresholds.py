@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from semif.calibration.grouped_mean import Mean, grouped_mean
 from semif.errors import SemifError
-from semif.evaluation.figures.measures import CONFIDENCE_LEVEL, Share, share_of
+from semif.evaluation.figures.measures import NORMAL_QUANTILE, Share, share_of
 
 STEPS = 100
 """Thresholds are multiples of 1/STEPS: a finer one would say more than the answers can."""
@@ -100,8 +99,7 @@ def for_precision(points: Sequence[OperatingPoint], wanted: float) -> OperatingP
 
 def all_right_for(wanted: float) -> int:
     """How many answers, all right, show `wanted`: Wilson's interval of n of n begins at n / (n + z²)."""
-    z = float(norm.ppf((1 + CONFIDENCE_LEVEL) / 2))
-    return math.ceil(z**2 * wanted / (1 - wanted))
+    return math.ceil(NORMAL_QUANTILE**2 * wanted / (1 - wanted))
 
 
 def for_coverage(points: Sequence[OperatingPoint], wanted: float) -> OperatingPoint:

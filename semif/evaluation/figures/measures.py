@@ -13,13 +13,12 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE_LEVEL = 0.95
 """Of every interval."""
-_NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
+NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE_LEVEL) / 2)
 BINS = 10
 """Of the reliability diagram and the expected calibration error: of equal width, from 0 to 1."""
 LEAST_PROBABILITY = 1e-15
@@ -46,7 +45,7 @@ def share(part: int, whole: int) -> Share:
     doi:10.1080/01621459.1927.10502953).
     """
     value = part / whole
-    return Share(part, whole, value, *_wilson(value, whole, _NORMAL_QUANTILE))
+    return Share(part, whole, value, *_wilson(value, whole, NORMAL_QUANTILE))
 
 
 def share_of(hits: Sequence[bool], groups: Sequence[str]) -> Share:
@@ -70,7 +69,9 @@ def share_of(hits: Sequence[bool], groups: Sequence[str]) -> Share:
     value = part / whole
     if len(names) == 1:
         return Share(part, whole, value, 0.0, 1.0, groups=1)
-    quantile = float(t.ppf((1 + CONFIDENCE_LEVEL) / 2, len(names) - 1))
+    from scipy.special import stdtrit  # noqa: PLC0415 - takes its time to load, and few tasks have groups
+
+    quantile = float(stdtrit(len(names) - 1, (1 + CONFIDENCE_LEVEL) / 2))
     low, high = _wilson(value, _effective_cases(right, places, len(names)), quantile)
     return Share(part, whole, value, low, high, groups=len(names))
 
