@@ -55,7 +55,8 @@ def test_everybody_is_measured_in_every_case(output: Path) -> None:
 
 def test_the_load_is_given_to_all_servers_and_nothing_is_refused(output: Path) -> None:
     load = json.loads((output / "report.json").read_text())["record"]["loads"]
-    assert {"semif", "semif, one after another", "semif, without turns", "llama-server best"} <= set(load)
+    servers = {"semif", "semif, without turns", "llama-server best", "llama-server default"}
+    assert {*servers, "semif, one after another"} <= set(load)
     assert all(figures["refused"] == [0] for figures in load.values())
 
 

@@ -1,7 +1,9 @@
 """Contenders in the process that measures: the adapter's engine, and the same work by hand."""
 
 import os
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import groupby
 
 import numpy as np
 
@@ -107,8 +109,9 @@ class SchemaRestore(_InProcess):
 
 class Limit(_InProcess):
     """Prompt processing of the tokens that nobody can avoid: each prefix behind the system's words, which
-    are there, in one decode; then all that differs in as few as full micro-batches make, around the depth of
-    context that it has in the prompts. Short passes are padded where the adapter's rule says so."""
+    are there, in one decode, together with what follows where a single prompt has that prefix; then all that
+    differs in as few as full micro-batches make, around the depth of context that it has in the prompts.
+    Short passes are padded where the adapter's rule says so."""
 
     name = LIMIT
     _system = np.empty(0, np.int32)
@@ -123,20 +126,22 @@ class Limit(_InProcess):
         """Tokens that the context holds."""
 
     def run(self, prepared: PreparedCase) -> float:
-        prompts = [segments for request in prepared.prompts for segments in request]
-        rest: list[Tokens] = []
-        prefix, self._left = self._left, np.empty(0, np.int32)
-        for segments in prompts:
-            wanted = np.concatenate(segments[:2])
-            if not np.array_equal(wanted, prefix):
+        left, self._left = self._left, np.empty(0, np.int32)
+        for prompts in _with_one_prefix([segments for request in prepared.prompts for segments in request]):
+            system, shared, _ = prompts[0]
+            prefix = np.concatenate((system, shared))
+            rest = [tokens for _, _, tokens in prompts]
+            if np.array_equal(prefix, left):
                 self._finish(prefix, rest)
-                prefix, rest = wanted, []
-                self._start_behind(segments[0])
-                self._decode(len(segments[0]), segments[1])
-            rest.append(np.concatenate(segments[2:]))
-        self._finish(prefix, rest)
-        if prepared.follow_up:
-            self._left = prefix
+            elif len(rest) == 1:
+                self._start_behind(system)
+                self._decode(len(system), np.concatenate((shared, *rest)), 1)
+            else:
+                self._start_behind(system)
+                self._decode(len(system), shared)
+                self._finish(prefix, rest)
+            if prepared.follow_up:
+                self._left = prefix
         return 1.0
 
     def _start_behind(self, system: Tokens) -> None:
@@ -149,8 +154,6 @@ class Limit(_InProcess):
         self._system, self._saved = system, self._context.save(0)
 
     def _finish(self, prefix: Tokens, rest: list[Tokens]) -> None:
-        if not rest:
-            return
         tokens = np.concatenate(rest)
         mean = len(tokens) // len(rest)
         for part in np.array_split(tokens, -(-len(tokens) // BASELINE_BATCH_TOKENS)):
@@ -162,6 +165,13 @@ class Limit(_InProcess):
         context = self._context
         self._end = position + len(tokens)
         complete(forward(0, position, tokens, wanted, context.batch_tokens, tiles=self._tiles), context.run)
+
+
+def _with_one_prefix(prompts: Sequence[tuple[Tokens, ...]]) -> Iterator[list[tuple[Tokens, Tokens, Tokens]]]:
+    """Prompts in a row that begin alike: of each the system's words, what is shared, and the rest."""
+    parts = [(system, shared, np.concatenate(rest)) for system, shared, *rest in prompts]
+    for _, group in groupby(parts, key=lambda part: (part[0].tobytes(), part[1].tobytes())):
+        yield list(group)
 
 
 class InProcessEngine:

@@ -96,10 +96,11 @@ def start_servers(
     if LOAD in cases:
         without = opened.enter_context(files.semif(engine, SEMIF_TURN_TOKENS=ENDLESS_TURN))
         targets.append(LoadTarget(NO_TURNS, f"http://{HOST}:{without.port}", without.pid, _semif_request))
-    if any(name in SHARED_STATES for name in cases):
+    if LOAD in cases or any(name in SHARED_STATES for name in cases):
         default = opened.enter_context(files.llama_server(files.gguf, "default", engine))
         contenders.append(LlamaCompletion(DEFAULT, default.pid, default.address, SHARED_STATES))
         contenders.append(LlamaAtOnce(DEFAULT_AT_ONCE, default.pid, default.address))
+        targets.append(LoadTarget(DEFAULT, default.address, default.pid, _llama_request(engine)))
     best = opened.enter_context(files.llama_server(files.gguf, "best", engine))
     contenders.append(LlamaCompletion(BEST, best.pid, best.address))
     targets.append(LoadTarget(BEST, best.address, best.pid, _llama_request(engine)))

@@ -149,12 +149,14 @@ def headline(record: Record, clock: Clock) -> str:
 
 
 def _waiting(record: Record) -> str:
-    told = "; ".join(
-        f"{name} {Quartiles.of(figures['short_p95_ms']).median / 1000:.1f} s at "
-        f"{Quartiles.of(figures['decisions_per_second']).median:.1f} decisions a second"
-        for name, figures in record.loads.items()
-    )
-    return (
-        "Twelve clients with short texts beside four with a long one, a short answer's 95th percentile: "
-        f"{told}."
-    )
+    lines = [
+        "W4, twelve clients with short texts beside four with a long one:",
+        "",
+        "| who | a short answer's 95th percentile, s | decisions a second |",
+        "|---|---:|---:|",
+    ]
+    for name, figures in record.loads.items():
+        waited = Quartiles.of(figures["short_p95_ms"]).median / 1000
+        rate = Quartiles.of(figures["decisions_per_second"]).median
+        lines.append(f"| {name} | {waited:.1f} | {rate:.1f} |")
+    return "\n".join(lines)

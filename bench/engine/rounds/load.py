@@ -28,7 +28,8 @@ NOTES = (
     ),
     (
         f"W4: {CLIENTS - LONG_CLIENTS} clients send short texts of one schema, {LONG_CLIENTS} a long text "
-        "each, all at once; texts are new for every measurement."
+        "each, all at once; texts are new for every measurement. llama-server gets them "
+        "with one slot and with four."
     ),
 )
 
