@@ -12,7 +12,7 @@ import os
 from typing import Any, Literal
 
 from semif import DecisionClient, DecisionError
-from semif.client.errors import AnswerTimeoutError, RequestRefusedError
+from semif.client.errors import AnswerTimeoutError, NoEndpointError, RequestRefusedError
 
 GATEWAY_SECONDS = 29.0
 """Of a REST API, unless its quota was raised; an HTTP API has 30. Read on 2026-11-30:
@@ -30,6 +30,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     try:
         ticket = json.loads(event["body"])["ticket"]
         result = client.decide(ticket, "Which team should handle this ticket?", Team, timeout=max(left, 0.1))
+    except NoEndpointError:  # a refusal too, and not for what was sent
+        return _answer(503, {"error": "the model cannot be asked now"})
     except (ValueError, LookupError, TypeError, RequestRefusedError):
         return _answer(400, {"error": "send an object with a ticket, a text"})
     except AnswerTimeoutError:

@@ -17,6 +17,8 @@ class Calibrated:
     fits: tuple[PromptFit, ...]
     left_out: int
     """Tasks that got no answer."""
+    rotated: int
+    """Answers of rotated options, which are left out."""
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -51,4 +53,5 @@ def calibrate(runs: Sequence[Path]) -> Calibrated:
         ),
         fits,
         answers.left_out,
+        answers.rotated,
     )

@@ -39,13 +39,17 @@ class LabelledAnswers:
     prompts: dict[str, list[LabelledLogits]] = field(default_factory=dict)
     left_out: int = 0
     """Tasks that got no answer."""
+    rotated: int = 0
+    """Answers of rotated options, which are left out: their logits are means over the orders, and the version
+    of their prompt does not tell them from others."""
 
 
 def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
     """The answers of run files that asked one model with one readout.
 
     Raises SemifError for a file that is no run or holds no option logits, for another model or readout among
-    them, and where one task was answered twice with the same prompt.
+    them, where one task was answered twice with the same prompt, and where all answers are of rotated
+    options.
     """
     asked = read_asked(paths)
     answered = [
@@ -53,15 +57,22 @@ def read_answers(paths: Sequence[Path]) -> LabelledAnswers:
     ]
     if not answered:
         raise SemifError(f"no task of {', '.join(map(str, paths))} was answered; look at the run's report")
-    first = answered[0][2]
+    straight = [one for one in answered if one[2].timing.rotations == 1]
+    if not straight:
+        raise SemifError(
+            f"all {len(answered)} answers are of rotated options (order_debiasing), and fitted is without "
+            "rotation; ask the tasks again with `semif evaluate run`"
+        )
+    first = straight[0][2]
     labelled = LabelledAnswers(
         model_sha256=first.model.sha256,
         readout=first.readout,
         data_sha256=tuple(sorted({file.sha256 for run, _ in asked for file in run.header.tasks})),
         left_out=len(asked) - len(answered),
+        rotated=len(answered) - len(straight),
     )
     seen: dict[tuple[str, ...], Path] = {}
-    for run, record, result in answered:
+    for run, record, result in straight:
         logits = option_logits(run, record)
         _check_same(run, result, first)
         tasks = task_files(run)

@@ -60,6 +60,10 @@ class RequestRefusedError(DecisionError):
     """The request, or whom it was sent to, is wrong: the same one fails again (400, 404, 413, 415, 422)."""
 
 
+class NoEndpointError(RequestRefusedError):
+    """SageMaker has no endpoint of that name in service, so that every request to it fails."""
+
+
 class AccessError(DecisionError):
     """The credentials or the API key are missing, expired, or not allowed to ask."""
 

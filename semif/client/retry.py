@@ -157,6 +157,11 @@ class Attempts:
         self._first_began = self._clock.now()
         self._report(error.status, error.code, seconds)
 
+    def passed_over(self, seconds: float) -> None:
+        """For so many seconds nobody sent it, or took its reply: they are no time of these attempts."""
+        self._first_began += seconds
+        self._began += seconds
+
     def gave_up(self, error: DecisionError) -> None:
         """It is not sent again."""
         error.attempts = self._number

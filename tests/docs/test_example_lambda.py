@@ -12,7 +12,7 @@ import pytest
 
 from semif.project.root import project_root
 from tests.support.servers.hanging import hanging
-from tests.support.servers.sagemaker_stand_in import Reply, StandIn, adapter_error
+from tests.support.servers.sagemaker_stand_in import Reply, StandIn, adapter_error, service_error
 
 PROGRAM = project_root() / "examples" / "triage_lambda.py"
 TICKET = {"body": json.dumps({"ticket": "My card was charged twice."})}
@@ -29,9 +29,9 @@ class Context:
 
 
 @contextmanager
-def deployed(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The module as a Lambda that was just started has it."""
-    monkeypatch.setenv("SEMIF_URL", url)
+def deployed(url: str | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The module as a Lambda that was just started has it; without a URL it asks the endpoint `demo`."""
+    monkeypatch.setenv(*(("SEMIF_ENDPOINT", "demo") if url is None else ("SEMIF_URL", url)))
     spec = importlib.util.spec_from_file_location("triage_lambda", PROGRAM)
     assert spec is not None
     assert spec.loader is not None
@@ -68,3 +68,19 @@ def test_the_same_lambda_answers_when_the_endpoint_is_well_again(
         assert module.handler({"body": "{}"}, Context(30))["statusCode"] == 400
     assert answered["statusCode"] == 200
     assert json.loads(answered["body"])["team"] in {"billing", "shipping", "technical"}
+
+
+def test_who_asks_is_not_to_blame_for_an_endpoint_that_is_gone(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "local",
+        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": stand_in.url,
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    stand_in.script = [service_error(400, "ValidationError", "Endpoint demo of account 1 not found.")]
+    with deployed(None, monkeypatch) as module:
+        assert module.handler(TICKET, Context(30))["statusCode"] == 503

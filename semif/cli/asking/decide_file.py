@@ -13,7 +13,7 @@ from semif.background.request_file import RequestFile, RequestLine
 from semif.cli.asking.decide_policy import one_decision, options_of
 from semif.cli.progress import count_on_stderr
 from semif.client.client import DecisionClient
-from semif.client.errors import AccessError, DecisionError, UnreachableError
+from semif.client.errors import AccessError, DecisionError, NoEndpointError, UnreachableError
 from semif.client.questions import Question
 from semif.client.request import OrderDebiasing
 from semif.errors import SemifError
@@ -38,7 +38,8 @@ def decide_file(
 ) -> Counter[str]:
     """Print a record for each line. Returns how many ended in which way.
 
-    Raises AccessError where an endpoint does not let the caller ask, UnreachableError where none is there.
+    Raises AccessError where an endpoint does not let the caller ask, NoEndpointError where it is gone, and
+    UnreachableError where no server is there.
     """
     counts: Counter[str] = Counter()
     with _progress(requests.path.name) as on_progress:
@@ -126,7 +127,7 @@ def _outcomes(
 
 
 def _failure(number: int, error: SemifError) -> _Record:
-    if isinstance(error, AccessError):
+    if isinstance(error, AccessError | NoEndpointError):  # so would all further lines
         raise error
     if not isinstance(error, DecisionError):  # the policy's: the line was not sent
         return invalid(number, str(error))

@@ -67,6 +67,12 @@ def fit(runs: tuple[Path, ...], output: Path, plot: Path | None, as_json: bool) 
     write_whole(output, content)
     sha256 = hashlib.sha256(content).hexdigest()
     report_left_out(done.left_out)
+    if done.rotated:
+        click.echo(
+            f"semif: {done.rotated} answers of rotated options (order_debiasing) are left out, fitted is "
+            "without rotation; `semif evaluate run` asks their tasks again without",
+            err=True,
+        )
     for warning in done.warnings:
         click.echo(f"semif: warning: {warning}", err=True)
     if as_json:
@@ -75,6 +81,7 @@ def fit(runs: tuple[Path, ...], output: Path, plot: Path | None, as_json: bool) 
                 "path": str(output),
                 "sha256": sha256,
                 "left_out": done.left_out,
+                "rotated": done.rotated,
                 "calibration": done.calibration.model_dump(mode="json", by_alias=True),
                 "gains": {
                     prompt_fit.calibration.prompt_version: asdict(prompt_fit.gain) for prompt_fit in done.fits

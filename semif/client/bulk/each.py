@@ -47,7 +47,19 @@ class _Work(Generic[Choice_co]):
     request: Request[DecisionResult[Choice_co]]
     call: Call
     attempts: Attempts
-    round_: int = 0
+    ready: float
+    """Since when it could be sent, were there room and somebody who asks."""
+
+
+@dataclass
+class _Sent(Generic[Choice_co]):
+    """One sending of an item."""
+
+    work: _Work[Choice_co]
+    round_: int
+    began: float
+    replied: float | None = None
+    """None until there is a reply, which may be long before anybody looks at it."""
 
 
 class Bulk(Generic[Choice_co]):
@@ -81,8 +93,8 @@ class Bulk(Generic[Choice_co]):
         self._clock = clock
         self._pace = Pace(concurrency, retry, clock)
         self._waiting: deque[_Work[Choice_co]] = deque()
-        self._later: list[tuple[float, _Work[Choice_co]]] = []
-        self._out: dict[Future[bytes], _Work[Choice_co]] = {}
+        self._later: list[_Work[Choice_co]] = []
+        self._out: dict[Future[bytes], _Sent[Choice_co]] = {}
         self._calls: set[Call] = set()
         self._exhausted = False
 
@@ -99,7 +111,7 @@ class Bulk(Generic[Choice_co]):
     @property
     def pause(self) -> float | None:
         """Seconds after which more may be sent; None where that takes a reply."""
-        pauses = [when - self._clock.now() for when, _ in self._later]
+        pauses = [work.ready - self._clock.now() for work in self._later]
         if (self._waiting or not self._exhausted) and (seconds := self._pace.seconds_to_wait):
             pauses.append(seconds)
         return max(0.0, min(pauses)) if pauses else None
@@ -107,9 +119,8 @@ class Bulk(Generic[Choice_co]):
     def send(self) -> Iterator[EachAnswer[Choice_co]]:
         """Send what there is room for. What is refused before it is sent comes back at once."""
         now = self._clock.now()
-        due = [work for when, work in self._later if when <= now]
-        self._later = [(when, work) for when, work in self._later if when > now]
-        self._waiting.extend(due)
+        self._waiting.extend(work for work in self._later if work.ready <= now)
+        self._later = [work for work in self._later if work.ready > now]
         while self._pace.has_room and not (self._exhausted and not self._waiting):
             if self._waiting:
                 self._begin(self._waiting.popleft())
@@ -124,14 +135,18 @@ class Bulk(Generic[Choice_co]):
 
     def took(self, future: "Future[bytes]") -> EachAnswer[Choice_co] | None:
         """What came of a request that is done; None where it is sent again."""
-        work = self._out.pop(future)
+        sent = self._out.pop(future)
+        work = sent.work
+        replied = self._clock.now() if sent.replied is None else sent.replied
+        work.attempts.passed_over(self._clock.now() - replied)
         try:
             result = work.call.read(work.request, future.result())
         except ClosedClientError:
             raise
         except (OverloadedError, ThrottledError) as error:
-            if self._pace.refused(work.round_, error.retry_after_seconds):
+            if self._pace.refused(sent.round_, error.retry_after_seconds, replied - sent.began):
                 work.attempts.refused(error, self._pace.seconds_to_wait)
+                work.ready = self._clock.now()
                 self._waiting.appendleft(work)
                 return None
             work.attempts.gave_up(error)
@@ -142,7 +157,8 @@ class Bulk(Generic[Choice_co]):
                 seconds = work.attempts.failed(error)
             except DecisionError:
                 return self._ended(work, error=error)
-            self._later.append((self._clock.now() + seconds, work))
+            work.ready = self._clock.now() + seconds
+            self._later.append(work)
             return None
         self._pace.answered()
         work.attempts.succeeded()
@@ -187,12 +203,19 @@ class Bulk(Generic[Choice_co]):
         call = Call(self._transport.server, inference_id)
         self._calls.add(call)
         attempts = Attempts(self._retry, self._clock, self._on_attempt, inference_id=inference_id)
-        return _Work(position, request, call, attempts)
+        return _Work(position, request, call, attempts, self._clock.now())
 
     def _begin(self, work: "_Work[Choice_co]") -> None:
-        work.round_ = self._pace.begin()
+        sent = _Sent(work, self._pace.begin(), self._clock.now())
+        work.attempts.passed_over(sent.began - work.ready)
         work.attempts.begin()
-        self._out[self._transport.begin(work.request.body, self._timeout, work.call.ids)] = work
+        future = self._transport.begin(work.request.body, self._timeout, work.call.ids)
+        self._out[future] = sent
+        future.add_done_callback(lambda _: self._note_reply(sent))
+
+    def _note_reply(self, sent: "_Sent[Choice_co]") -> None:
+        """On the thread that has the reply."""
+        sent.replied = self._clock.now()
 
 
 def each(bulk: Bulk[Choice_co], clock: Clock) -> Iterator[EachAnswer[Choice_co]]:

@@ -19,7 +19,8 @@ class Pace:
         self._running = 0
         self._round = 0
         self._refused_rounds = 0
-        self._answered_last = self._not_before = clock.now()
+        self._in_vain_seconds = 0.0
+        self._not_before = clock.now()
 
     @property
     def seconds_to_wait(self) -> float:
@@ -41,26 +42,29 @@ class Pace:
         self._running -= 1
         self._limit = min(self._most, self._limit + 1 / self._limit)
         self._refused_rounds = 0
-        self._answered_last = self._clock.now()
+        self._in_vain_seconds = 0.0
 
     def failed(self) -> None:
         """One has failed for a reason of its own."""
         self._running -= 1
 
-    def refused(self, round_: int, hint_seconds: float | None) -> bool:
+    def refused(self, round_: int, hint_seconds: float | None, asked_seconds: float) -> bool:
         """One was refused for lack of room, with the server's hint; whether it shall be sent again.
 
-        Not where nothing at all was answered for `total_seconds`: then the server has no room for anybody.
-        Of a round, which ends with its first refusal, the others say nothing new.
+        Not where nothing at all was answered in `total_seconds` from the first refusal on: then the server
+        has no room for anybody. Counted is how long a reply took and how long all were held back: not what
+        the caller takes over an answer, or until there is an item. Of a round, which ends with its first
+        refusal, the others say nothing new.
         """
         self._running -= 1
-        now = self._clock.now()
         if round_ == self._round:
             self._round += 1
             self._limit = max(1.0, self._limit / 2)
             longest = min(
                 self._retry.cap_seconds, self._retry.base_seconds * 2 ** min(self._refused_rounds, 32)
             )
+            held_back = (hint_seconds or 0.0) + self._clock.share() * longest
+            self._in_vain_seconds += held_back + (asked_seconds if self._refused_rounds else 0.0)
             self._refused_rounds += 1
-            self._not_before = now + (hint_seconds or 0.0) + self._clock.share() * longest
-        return self._not_before - self._answered_last <= self._retry.total_seconds
+            self._not_before = self._clock.now() + held_back
+        return self._in_vain_seconds <= self._retry.total_seconds

@@ -5,6 +5,7 @@ SageMaker's, or the connection's.
 """
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from semif.client.errors import (
     AccessError,
     AnswerTimeoutError,
     DecisionError,
+    NoEndpointError,
     RequestRefusedError,
     ThrottledError,
     UnavailableError,
@@ -45,6 +47,11 @@ _UNAVAILABLE = {
     "ModelNotReadyException",
     "InternalStreamFailure",
 }
+_NO_ENDPOINT = re.compile(r"Endpoint \S+ (.* )?not (found|InService)\b")
+"""How a ValidationError, the one code for all that is wrong with a request (botocore's model of the runtime),
+tells of an endpoint: `Endpoint NAME of account NUMBER not found.` where it was deleted (an engineer of
+SageMaker's in github.com/aws/amazon-sagemaker-examples/issues/559, read 2026-12-01, not seen). The AWS on
+this machine says in which status it is, too."""
 
 
 def invoke_config(connections: int) -> Config:
@@ -173,7 +180,15 @@ def _answered(error: boto_errors.ClientError) -> DecisionError:
         return container_error("the container", int(str(original)), message.encode(errors="replace"))
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
     code = response.get("Error", {}).get("Code")
+    if _is_of_no_endpoint(error):
+        line = f"{describe(error).rstrip('.')}; deploy it, or check its name, the account and the region"
+        return NoEndpointError(line, status=status, code=code)
     return _service_error_type(error, status or 0, code or "")(describe(error), status=status, code=code)
+
+
+def _is_of_no_endpoint(error: boto_errors.ClientError) -> bool:
+    told = error.response.get("Error", {})
+    return told.get("Code") == "ValidationError" and bool(_NO_ENDPOINT.match(told.get("Message") or ""))
 
 
 def _service_error_type(error: boto_errors.ClientError, status: int, code: str) -> type[DecisionError]:

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from semif.client.errors import AccessError, DecisionError, OverloadedError, ThrottledError, UnreachableError
+from semif.client.errors import (
+    AccessError,
+    DecisionError,
+    NoEndpointError,
+    OverloadedError,
+    ThrottledError,
+    UnreachableError,
+)
 from semif.client.retry import Retry, until_answered
 from semif.client.sending.transport import Transport
 from semif.evaluation.asking.forms import RequestForm
@@ -71,13 +78,13 @@ class AskedTarget:
     def ask(self, ordered: OrderedTask) -> Asked:
         """Ask one task in one order, again while the server is overloaded.
 
-        Raises UnreachableError and AccessError: who is not let in, or reaches nobody, learns nothing of the
-        model.
+        Raises UnreachableError, NoEndpointError and AccessError: who is not let in, or reaches nobody, learns
+        nothing of the model.
         """
         counted = _Counted(self._transport)
         try:
             reply = self._send(self.form.body(ordered), counted)
-        except (UnreachableError, AccessError):
+        except (UnreachableError, NoEndpointError, AccessError):
             raise
         except DecisionError as error:
             fault = AnswerFault(

@@ -189,6 +189,27 @@ def test_a_run_that_was_edited_leaves_its_figures_to_its_records(tmp_path: Path)
     assert calibrate([write_run(tmp_path / "odd.jsonl", odd)]).calibration == plain.calibration
 
 
+def rotated(record: Record) -> Record:
+    """As an adapter answers `order_debiasing`, with the same version of the prompt as without."""
+    raw = json.loads(json.dumps(record.raw))
+    raw["result"]["timing"]["rotations"] = len(record.option_ids)
+    return record.model_copy(update={"task": f"rotated {record.task}", "raw": raw})
+
+
+def test_answers_of_rotated_options_are_left_out_and_told(tmp_path: Path) -> None:
+    """Their logits are means, which another temperature makes honest."""
+    plain, others = list(drawn(100, 2.0)), [rotated(one) for one in drawn(30, 0.2, seed=1)]
+    alone = semif(write_run(tmp_path / "plain.jsonl", plain), "-o", tmp_path / "a.json", "--json")
+    mixed = semif(write_run(tmp_path / "run.jsonl", [*plain, *others]), "-o", tmp_path / "b.json", "--json")
+    assert json.loads(mixed.stdout)["calibration"] == json.loads(alone.stdout)["calibration"]
+    assert (json.loads(mixed.stdout)["rotated"], json.loads(mixed.stdout)["left_out"]) == (30, 0)
+    assert "semif: 30 answers of rotated options (order_debiasing) are left out" in mixed.stderr
+    assert "rotated" not in alone.stderr
+    none = semif(write_run(tmp_path / "others.jsonl", others), "-o", tmp_path / "c.json")
+    assert (none.exit_code, (tmp_path / "c.json").exists()) == (1, False)
+    assert "all 30 answers are of rotated options" in none.stderr
+
+
 @pytest.mark.parametrize("over", ["-o", "--plot"])
 def test_no_calibration_is_written_over_its_run(tmp_path: Path, over: str) -> None:
     run = write_run(tmp_path / "run.jsonl", list(drawn(60, 2.0)))

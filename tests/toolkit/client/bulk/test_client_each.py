@@ -2,8 +2,10 @@
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from threading import Lock
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,11 +17,16 @@ from semif.client.errors import (
     AnswerTimeoutError,
     ClosedClientError,
     ContainerFaultError,
+    DecisionError,
     OverloadedError,
     RequestRefusedError,
+    UnavailableError,
 )
 from semif.client.retry import Attempt
 from semif.errors import SemifError
+from semif.testing import fake_async_client, fake_client
+from semif.testing.answers import Said
+from semif_adapter.contract.wire import Decision
 from tests.support.machine.fake_clock import FakeClock
 from tests.support.servers.hanging import hanging
 from tests.support.servers.running import running
@@ -141,6 +148,92 @@ def test_a_server_with_no_room_for_anybody_is_given_up(stand_in: StandIn) -> Non
     assert sum(clock.waits) <= 20
 
 
+class Crowded:
+    """Fails three times at each state, then answers; every third fails once, then with a fault of its own."""
+
+    def __init__(self, kind: type[DecisionError]) -> None:
+        self._asked: Counter[str] = Counter()
+        self._kind = kind
+
+    def __call__(self, decision: Decision) -> Said:
+        state = str(decision.state)
+        self._asked[state] += 1
+        faulty = state.endswith(("0", "3", "6", "9"))
+        if state != LAST[0] and self._asked[state] <= (1 if faulty else 3):
+            return self._kind("not now", retry_after_seconds=0.5)
+        return ContainerFaultError("broken") if faulty else "yes"
+
+
+LAST = ("last", QUESTION.text, ["yes", "no"])
+"""A fake answers in the order in which it was asked: when this is answered, so is all before."""
+FAULTY = [ContainerFaultError if place % 3 == 0 else None for place in range(10)]
+
+
+def kinds(answers: list[EachAnswer[str]]) -> list[type[DecisionError] | None]:
+    ordered = sorted(answers, key=lambda answer: answer.position)
+    return [None if answer.error is None else type(answer.error) for answer in ordered]
+
+
+@pytest.mark.parametrize("kind", [OverloadedError, UnavailableError])
+@pytest.mark.parametrize("concurrency", [1, 4, 40])
+def test_who_takes_answers_slowly_gives_nobody_up(concurrency: int, kind: type[DecisionError]) -> None:
+    """The time that the caller takes is not the server's, which answers at once."""
+    clock = FakeClock()
+    told: list[Attempt] = []
+    how: dict[str, Any] = {"retry": Retry(), "clock": clock, "on_attempt": told.append}
+
+    def run() -> list[EachAnswer[str]]:
+        found = []
+        with fake_client(Crowded(kind), **how) as client:
+            for answer in client.decide_each(states(10), concurrency=concurrency):
+                found.append(answer)
+                client.decide(*LAST)
+                clock.time += 100
+        return found
+
+    async def run_async() -> list[EachAnswer[str]]:
+        found = []
+        async with fake_async_client(Crowded(kind), **how) as client:
+            async for answer in client.decide_each(states(10), concurrency=concurrency):
+                found.append(answer)
+                await client.decide(*LAST)
+                clock.time += 100
+        return found
+
+    assert kinds(run()) == FAULTY
+    assert kinds(asyncio.run(run_async())) == FAULTY
+    assert {attempt.seconds for attempt in told} == {0}
+
+
+@pytest.mark.parametrize("kind", [OverloadedError, UnavailableError])
+@pytest.mark.parametrize("concurrency", [1, 4, 40])
+def test_items_that_come_late_give_nobody_up(concurrency: int, kind: type[DecisionError]) -> None:
+    clock = FakeClock()
+    with fake_client(Crowded(kind), retry=Retry(), clock=clock) as client:
+
+        def late() -> Iterator[tuple[str, Question[str]]]:
+            for item in states(10):
+                client.decide(*LAST)
+                clock.time += 100
+                yield item
+
+        assert kinds(list(client.decide_each(late(), concurrency=concurrency))) == FAULTY
+
+
+def test_a_server_that_takes_long_to_refuse_is_given_up_too() -> None:
+    """Three refusals of twenty seconds after the first one, and what was waited between them."""
+    clock = FakeClock()
+
+    def full(decision: Decision) -> Said:
+        clock.time += 20
+        return OverloadedError("full")
+
+    with fake_client(full, retry=Retry(total_seconds=60), clock=clock) as client:
+        (found,) = client.decide_each(states(1))
+    assert found.error is not None
+    assert (type(found.error), found.error.attempts) == (OverloadedError, 4)
+
+
 def test_what_makes_no_sense_is_refused(stand_in: StandIn) -> None:
     client = DecisionClient(url=stand_in.url, connections=4)
     for number, message in (
@@ -177,7 +270,7 @@ def test_a_pace_never_stands_still_and_never_lets_too_many_out(events: list[str]
             out.pop()
             pace.answered()
         elif event == "refused":
-            pace.refused(out.pop(), 0.5)
+            pace.refused(out.pop(), 0.5, 0.1)
         elif event == "failed":
             out.pop()
             pace.failed()

@@ -240,6 +240,31 @@ def test_from_the_bucket_to_a_run_that_calibrates(live: SimpleNamespace, tmp_pat
     assert output.read_bytes() == before
 
 
+def test_what_callers_asked_in_rotated_options_is_judged_and_calibrates_nothing(tmp_path: Path) -> None:
+    lines = []
+    for number in range(60):
+        body = {"decision": decision(f"state {number}")}
+        request = json.dumps(
+            body | {"parameters": {"order_debiasing": "rotate"}} if number < 7 else body
+        ).encode()
+        reply = json.loads(reply_to(request, {"billing": 0.5 + number / 200, "shipping": 0.5 - number / 200}))
+        if number < 7:
+            reply["result"]["timing"]["rotations"] = 2
+        lines.append(line(request, json.dumps(reply).encode(), f"event-{number:02}"))
+    rows = [
+        row | {"expected": "billing" if number % 3 else "shipping"}
+        for number, row in enumerate(drawn(*lines).rows)
+    ]
+    tasks, output = tmp_path / "tasks.jsonl", tmp_path / "run.jsonl"
+    tasks.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged = run("answered", tasks, "-o", output, "--json")
+    assert judged.exit_code == 0, judged.output
+    assert len(read_run(output).records) == 60
+    answers = read_answers([output])
+    assert [len(answered) for answered in answers.prompts.values()] == [53]
+    assert answers.rotated == 7
+
+
 def test_days_and_samples_choose(live: SimpleNamespace, tmp_path: Path) -> None:
     told = json.loads(
         run("captured", "live", "-o", tmp_path / "a", "--days", 2, "--sample", 5, "--json").stdout
