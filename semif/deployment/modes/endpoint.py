@@ -81,7 +81,7 @@ class DeployedEndpoint(DeployedMode):
         elif endpoint is None:
             problems = [_missing(target)]
         if endpoint is not None:
-            placed = " or ".join(endpoint.instance_types)
+            placed = " or ".join(endpoint.instance_types) or "types unknown"
             counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
             rows = [("endpoint", endpoint.name, f"{endpoint.status}, {counts}, {placed}")]
         facts = {"endpoint": None if endpoint is None else asdict(endpoint)}
@@ -101,7 +101,10 @@ def _problems(target: Target, state: EndpointState | None, lock: Lock) -> list[s
     if state is None:
         return [_missing(target)]
     config = stack_resource(target.aws, environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
-    return list(state.problems(lock, stack_config=config))
+    problems = list(state.problems(lock, stack_config=config))
+    # CloudFormation does not see what was done to an endpoint by hand, and would leave it as it is.
+    anew = [f"`semif deploy {target.command_line} --recreate` makes it anew"] if state.unknown else []
+    return [*problems, *anew]
 
 
 def _missing(target: Target) -> str:

@@ -52,6 +52,16 @@ def cdk(target: Target, script: str, template: dict[str, Any] | None = None) -> 
     path.chmod(0o755)
 
 
+def configured(*types: str, model: str = "m") -> dict[str, Any]:
+    """A template with the configuration of an endpoint on these types."""
+    times = {"ModelDataDownloadTimeoutInSeconds": 60, "ContainerStartupHealthCheckTimeoutInSeconds": 60}
+    pools = [{"InstanceType": one, "Priority": number} for number, one in enumerate(types, 1)]
+    place = {"InstancePools": pools} if len(types) > 1 else {"InstanceType": types[0]}
+    variant = {**times, **place, "ModelName": model}
+    config = {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}}
+    return {"Resources": {"Config": config}}
+
+
 def endpoint(status: str, config: str = "config-new", **more: Any) -> Reply:
     """One look at the endpoint, as DescribeEndpoint tells it."""
     times = {"CreationTime": 0, "LastModifiedTime": 0}

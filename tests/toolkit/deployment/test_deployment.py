@@ -9,7 +9,6 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -28,6 +27,7 @@ from semif.target.target import Target
 from tests.support.servers.recorded import Recorded, Reply
 from tests.support.servers.recorded_deployment import (
     cdk,
+    configured,
     endpoint,
     fleet,
     lock_of,
@@ -252,16 +252,6 @@ def test_what_may_not_be_read_hides_no_failure(account: Recorded, target: Target
         "the endpoint or its log could not be looked at: the AWS credentials do not allow DescribeLogStreams"
     )
     assert str(caught.value).splitlines()[1:] == ["  UPDATE_FAILED", f"{unseen}: not you"]
-
-
-def configured(*types: str, model: str = "m") -> dict[str, Any]:
-    """A template with the configuration of an endpoint on these types."""
-    times = {"ModelDataDownloadTimeoutInSeconds": 60, "ContainerStartupHealthCheckTimeoutInSeconds": 60}
-    pools = [{"InstanceType": one, "Priority": number} for number, one in enumerate(types, 1)]
-    place = {"InstancePools": pools} if len(types) > 1 else {"InstanceType": types[0]}
-    variant = {**times, **place, "ModelName": model}
-    config = {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}}
-    return {"Resources": {"Config": config}}
 
 
 def tell_quota(account: Recorded, value: float) -> None:
