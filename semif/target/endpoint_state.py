@@ -45,6 +45,11 @@ class EndpointState:
         mine = (self.image, self.model_data, self.fallback_image or lock.fallback_image_uri)
         return mine == (lock.image_uri, lock.model.address, lock.fallback_image_uri)
 
+    def has_config(self, name: str | None) -> bool:
+        """Whether it runs the configuration `name`, of which CloudFormation may tell."""
+        # Names in SageMaker's ARNs, which CloudFormation may tell instead, are in lower case.
+        return name is not None and name.lower() == self.config.lower()
+
     def problems(self, lock: Lock, *, stack_config: str | None) -> Iterator[str]:
         """Why this is not a healthy endpoint of `lock` and of its stack's configuration.
 
@@ -55,8 +60,7 @@ class EndpointState:
             yield f"the endpoint {self.name} is {self.status}, not {IN_SERVICE}"
         if self.failure_reason:
             yield f"SageMaker says: {self.failure_reason}"
-        # Names in SageMaker's ARNs, which CloudFormation may tell instead, are in lower case.
-        if stack_config is not None and stack_config.lower() != self.config.lower():
+        if stack_config is not None and not self.has_config(stack_config):
             yield (
                 f"it runs the configuration {self.config}, its stack has {stack_config}: SageMaker rolled "
                 "the update back, or somebody changed the endpoint by hand"

@@ -56,7 +56,7 @@ class DeployedEndpoint(DeployedMode):
             if serving is not None and not anew:
                 check_update(target, assembly.template(stack), serving)
             # A lock that never came into service is nothing to go back to.
-            if before is None or (serving is not None and serving.runs(before)):
+            if before is None or (serving is not None and _serves(target, serving, before)):
                 note_serving(target, before)
             if anew:  # only now: a stack that cannot be synthesised takes nothing away
                 remove_stack(target, stack, on_line)
@@ -95,13 +95,20 @@ class DeployedEndpoint(DeployedMode):
         """Nothing: the endpoint goes with its stack."""
 
 
+def _serves(target: Target, state: EndpointState, deployed: Lock) -> bool:
+    """Whether the endpoint runs the lock of its stack; where pins are unknown, the configuration tells."""
+    return state.runs(deployed) if state.unknown is None else state.has_config(_stack_config(target))
+
+
+def _stack_config(target: Target) -> str | None:
+    return stack_resource(target.aws, target.environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
+
+
 def _problems(target: Target, state: EndpointState | None, lock: Lock) -> list[str]:
     """Why the endpoint, which is in `state`, is not a healthy one of `lock` and its stack."""
-    environment = target.environment
     if state is None:
         return [_missing(target)]
-    config = stack_resource(target.aws, environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
-    problems = list(state.problems(lock, stack_config=config))
+    problems = list(state.problems(lock, stack_config=_stack_config(target)))
     # CloudFormation does not see what was done to an endpoint by hand, and would leave it as it is.
     anew = [f"`semif deploy {target.command_line} --recreate` makes it anew"] if state.unknown else []
     return [*problems, *anew]

@@ -13,6 +13,7 @@ from semif.cli import main
 from semif.deployment.removal import gap_of
 from semif.deployment.stages import deploy_endpoint
 from semif.errors import SemifError
+from semif.lock.lock_file import read_lock, write_lock
 from semif.target.endpoint_state import find_endpoint
 from semif.target.target import Target
 from tests.support.servers.recorded import Recorded, Reply
@@ -166,6 +167,28 @@ def test_it_can_be_made_anew(account: Recorded, target: Target, broken: Break, w
 
     assert deploy_endpoint(target, on_line, recreate=True) == LOCK
     assert account.asked.count("DeleteStack") == 1
+
+
+@pytest.mark.parametrize(("config", "kept"), [("Config-New", True), ("by-hand", False)])
+def test_the_lock_before_was_in_service_where_its_configuration_was(
+    account: Recorded, target: Target, config: str, kept: bool
+) -> None:
+    """Its Model is gone, so the configuration has to tell; what somebody made by hand is no lock."""
+    LOST["model"](account)
+    account.tell(account.aws.sagemaker, "describe_endpoint", endpoint("InService", config))
+    there = {"Stacks": [STACK]}
+    account.tell(account.aws.cloudformation, "describe_stacks", there, there, GONE, there)
+    account.tell(account.aws.cloudformation, "delete_stack", {})
+    write_lock(target.previous_lock_path, lock_of("0"))
+    write_lock(target.lock_path, lock_of("2"))
+    cdk(target, "echo made")
+
+    def on_line(line: str) -> None:
+        if line == "made":
+            tell_endpoint(account, lock_of("2"), endpoint("InService"))
+
+    deploy_endpoint(target, on_line, recreate=True)
+    assert read_lock(target.previous_lock_path) == (LOCK if kept else lock_of("0"))
 
 
 def test_types_that_nobody_tells_are_no_other_types(account: Recorded, target: Target) -> None:
