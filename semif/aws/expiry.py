@@ -17,7 +17,7 @@ _FORMAT = "%Y-%m-%dT%H:%M:%S"
 
 def expiry_after(hours: int, now: datetime) -> str:
     """The time `hours` after `now`, as the parameter has it; at the next full minute, as schedules run."""
-    end = now.astimezone(UTC) + timedelta(hours=hours, seconds=59)
+    end = now.astimezone(UTC) + timedelta(hours=hours, minutes=1, microseconds=-1)
     return end.replace(second=0, microsecond=0).strftime(_FORMAT)
 
 

@@ -133,7 +133,7 @@ def _is_vouched_for(target: Target, key: str, part: Mapping[str, object]) -> boo
     person has reviewed it. The lock that was in service before counts as much: sources go back, too.
     """
     base_digest = str(part["base"]).partition("@")[2]  # the tag names no registry
-    for path in (target.lock_path, target.previous_lock_path):
+    for path in (target.lock_path, target.previous_lock_path, target.noted_lock_path):
         try:
             locked = read_lock(path).images.get(key)
         except SemifError:  # there is none, or none that counts

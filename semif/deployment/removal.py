@@ -3,6 +3,9 @@
 import math
 from collections.abc import Iterator, Mapping
 
+from botocore.exceptions import ClientError
+
+from semif.aws.clients import aws_errors
 from semif.aws.stacks import (
     BucketNotEmptyError,
     NotDeletedError,
@@ -14,16 +17,19 @@ from semif.aws.stacks import (
 )
 from semif.deployment.target_cdk import OnLine
 from semif.environment.environment import Environment
-from semif.target.endpoint_state import EndpointState, find_endpoint
+from semif.target.endpoint_state import EndpointState, describe_endpoint, find_endpoint, is_gone
 from semif.target.target import Target
 
+# Whether CloudFormation fails at what is gone already is not known: it says of no type what it makes of that.
 _GO_WITH_ENDPOINT = {
     "AWS::ApplicationAutoScaling::ScalableTarget",
     "AWS::ApplicationAutoScaling::ScalingPolicy",
     "AWS::SageMaker::Endpoint",
 }
-"""Types of what is gone once SageMaker has deleted an endpoint. Whether CloudFormation then fails at them is
-not known: it says of no type what it makes of one that is gone."""
+"""Types of what is gone once SageMaker has deleted an endpoint."""
+_CONFIG, _MODEL = "AWS::SageMaker::EndpointConfig", "AWS::SageMaker::Model"
+"""What may have been deleted by hand before its endpoint: DeleteEndpointConfig and DeleteModel delete "only"
+that (SageMaker's API reference in botocore, read 2026-12-01)."""
 
 
 def remove_stack(target: Target, name: str, on_line: OnLine) -> bool:
@@ -65,9 +71,29 @@ def _own_bucket(target: Target, stack: Stack, on_line: OnLine) -> str | None:
 
 
 def _is_gone(target: Target, resources: Mapping[str, str]) -> bool:
-    """Whether `resources`, ids with their types, are an endpoint that came to its end, and its scaling."""
-    gone = find_endpoint(target.aws, target.environment.endpoint_name) is None
-    return gone and bool(resources) and set(resources.values()) <= _GO_WITH_ENDPOINT
+    """Whether SageMaker has nothing of the stack left that is of the types of `resources`, ids with types."""
+    return bool(resources) and not any(_is_left(target, one) for one in set(resources.values()))
+
+
+def _is_left(target: Target, resource_type: str) -> bool:
+    environment, sagemaker = target.environment, target.aws.sagemaker
+    if resource_type in _GO_WITH_ENDPOINT:
+        return describe_endpoint(target.aws, environment.endpoint_name) is not None
+    if resource_type not in {_CONFIG, _MODEL}:
+        return True
+    with aws_errors():
+        for name in stack_resources(target.aws, environment.endpoint_stack, resource_type):
+            try:
+                if resource_type == _CONFIG:
+                    sagemaker.describe_endpoint_config(EndpointConfigName=name)
+                else:
+                    sagemaker.describe_model(ModelName=name)
+            except ClientError as error:
+                if not is_gone(error):
+                    raise
+            else:
+                return True
+    return False
 
 
 def _delete(target: Target, stack: Stack, bucket: str | None, on_line: OnLine) -> None:

@@ -105,6 +105,8 @@ def _check_quotas(aws: Aws, environment: Environment, check: AccountCheck) -> No
     found = check_quotas(aws, environment, running)
     check.problems.extend(found.problems)
     check.warnings.extend(found.warnings)
+    if running is not None and running.unknown is not None:
+        check.warnings.append(running.unknown)
     if running is None:
         check.warnings.extend(f"later: {line}" for line in found.update_problems)
     else:

@@ -92,10 +92,11 @@ def _update(
 ) -> Iterator[str]:
     """Where the fleet that runs and what an update starts beside it do not fit together.
 
-    Before there is an endpoint, one as the file has it is taken for the one that runs.
+    Before there is an endpoint, one as the file has it is taken for the one that runs. Of one whose types
+    nobody tells, it is for SageMaker to say.
     """
     types = environment.endpoint.instance_types
-    if len(known) < len(types):
+    if len(known) < len(types) or (running is not None and not running.instance_types):
         return
     count = running.desired_instances if running is not None else environment.endpoint.initial_instance_count
     # Of a type that does not run yet, the new fleet is all that there is.

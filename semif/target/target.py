@@ -40,6 +40,14 @@ class Target:
         """Where the lock is kept that the present one replaced: `dev.previous.lock.json`."""
         return self.lock_path.with_name(f"{self.environment.name}.previous.lock.json")
 
+    @property
+    def noted_lock_path(self) -> Path:
+        """Where what is in service is noted while a deployment replaces it: `dev.noted.previous.lock.json`.
+
+        Git ignores it by the pattern of the previous one, and pruning keeps what it names.
+        """
+        return self.lock_path.with_name(f"{self.environment.name}.noted.previous.lock.json")
+
     def decision_client(
         self, on_attempt: Callable[[Attempt], object] = lambda _: None, *, connections: int = CONNECTIONS
     ) -> DecisionClient:

@@ -43,7 +43,7 @@ def take_away(bench: Bench) -> list[str]:
     left = _left(bench)
     if left or problems:
         return [*left, *problems, _advice(bench)]
-    for path in (target.lock_path, target.previous_lock_path, bench.path):
+    for path in (target.lock_path, target.previous_lock_path, target.noted_lock_path, bench.path):
         path.unlink(missing_ok=True)
     return []
 

@@ -1,23 +1,32 @@
-"""One request to an asynchronous endpoint, waited for: the first answer of a deployment."""
+"""One request to an asynchronous endpoint, waited for or not: the first answer of a deployment, a probe."""
 
 import time
 
 from semif.background import line_records
-from semif.background.queue.endpoint_queue import EndpointQueue, UnknownError
+from semif.background.queue.endpoint_queue import Accepted, EndpointQueue, UnknownError
 from semif.errors import SemifError
 
 _NAME = "00000001-first"
 
 
-def ask_and_wait(queue: EndpointQueue, body: bytes, *, limit_seconds: float, poll_seconds: float) -> bytes:
-    """The answer's bytes. Raises SemifError for a failure, and where none comes within `limit_seconds`."""
-    deadline = time.monotonic() + limit_seconds
+def ask_once(queue: EndpointQueue, name: str, body: bytes) -> Accepted:
+    """Put one request into the queue, which is the end of it where nobody knows what became of it.
+
+    Raises SemifError for that too, and where SageMaker takes none just now.
+    """
     try:
-        accepted = queue.send(_NAME, body)
+        accepted = queue.send(name, body)
     except UnknownError as error:
         raise SemifError(f"{queue.endpoint} cannot be asked just now: {error}") from None
     if accepted is None:
         raise SemifError(f"{queue.endpoint} takes no requests just now; ask again")
+    return accepted
+
+
+def ask_and_wait(queue: EndpointQueue, body: bytes, *, limit_seconds: float, poll_seconds: float) -> bytes:
+    """The answer's bytes. Raises SemifError for a failure, and where none comes within `limit_seconds`."""
+    deadline = time.monotonic() + limit_seconds
+    accepted = ask_once(queue, _NAME, body)
     while time.monotonic() < deadline:
         for uri in queue.arrived(queue.answers):
             if uri == accepted.output:

@@ -12,7 +12,7 @@ from semif.aws.clients import Aws, aws_errors
 from semif.errors import SemifError
 from semif.lock.lock_file import BuiltImage, Lock, UnbuiltImage, read_lock
 from semif.lock.locked_model import HubModel
-from semif.target.endpoint_state import describe_endpoint, model_data_of
+from semif.target.endpoint_state import describe_endpoint, is_gone, model_data_of
 
 if TYPE_CHECKING:
     from mypy_boto3_sagemaker.type_defs import DescribeEndpointOutputTypeDef
@@ -80,7 +80,7 @@ def _note_models(named: Named, aws: Aws) -> set[str]:
         try:
             model = aws.sagemaker.describe_model(ModelName=name)
         except ClientError as error:
-            if _is_gone(error):  # since it was listed
+            if is_gone(error):  # since it was listed
                 continue
             raise
         containers = [*model.get("Containers", []), *filter(None, [model.get("PrimaryContainer")])]
@@ -109,7 +109,7 @@ def _models_of(aws: Aws, endpoint: "DescribeEndpointOutputTypeDef") -> set[str]:
     try:
         config = aws.sagemaker.describe_endpoint_config(EndpointConfigName=endpoint["EndpointConfigName"])
     except ClientError as error:
-        if _is_gone(error):
+        if is_gone(error):
             return {"its configuration was deleted"}  # the name of no Model
         raise
     variants = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
@@ -136,7 +136,3 @@ def _overlap(one: str, other: str) -> bool:
     return one == other or any(
         folder.endswith("/") and inside.startswith(folder) for folder, inside in ((one, other), (other, one))
     )
-
-
-def _is_gone(error: ClientError) -> bool:
-    return "Could not find" in error.response.get("Error", {}).get("Message", "")

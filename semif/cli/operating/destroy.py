@@ -51,11 +51,12 @@ def command(environment: str, yes: bool, on_this_machine: bool, profile: str | N
 def destroy_chain(steps: Steps, target: Target) -> list[str]:
     """Destroy as a step; on this machine the lock goes too, and the AWS with its last stack.
 
-    The previous lock goes in any case: there is nothing left to roll back.
+    The previous locks go in any case: there is nothing left to roll back.
     """
     with steps.step(f"destroy {target.environment.name}") as step:
         deleted = destroy(target, step.tell)
-    target.previous_lock_path.unlink(missing_ok=True)
+    for path in (target.previous_lock_path, target.noted_lock_path):
+        path.unlink(missing_ok=True)
     if target.local:
         target.lock_path.unlink(missing_ok=True)
         if not deployed_stacks(target.aws, "Semif-"):

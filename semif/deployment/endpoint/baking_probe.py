@@ -27,7 +27,8 @@ class BakingProbe:
 
     def __init__(self, ask: Callable[[], object], on_look: OnLook) -> None:
         self._ask, self._on_look = ask, on_look
-        self._wanted: queue.Queue[bool] = queue.Queue(maxsize=1)
+        # Without a bound: a thread that has ended must not keep the end of the deployment waiting.
+        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._answered = 0
         self._failures: list[str] = []
@@ -49,9 +50,8 @@ class BakingProbe:
     def on_look(self, look: EndpointLook) -> None:
         """Hand `look` on, and ask where the new instances take over."""
         self._on_look(look)
-        if TAKING_OVER.intersection(look.stages):
-            with suppress(queue.Full):
-                self._wanted.put_nowait(True)
+        if TAKING_OVER.intersection(look.stages) and self._wanted.empty():
+            self._wanted.put(True)
 
     @property
     def summary(self) -> str | None:

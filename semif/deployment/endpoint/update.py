@@ -52,9 +52,10 @@ def _scaling_problems(target: Target, template: Template, running: EndpointState
     "If the update would change the instance type for any model that is a target for auto scaling, the update
     fails": https://docs.aws.amazon.com/sagemaker/latest/dg/endpoint-scaling-update.html, read 2026-11-30. To
     deregister it here would leave CloudFormation with a target and policies that are not there any more.
+    Types that nobody tells may be the same.
     """
     before, after = list(running.instance_types), instance_types(template)
-    if set(before) == set(after) or not _is_scaled(target, running):
+    if not before or set(before) == set(after) or not _is_scaled(target, running):
         return
     name, file = target.command_line, f"environments/{target.environment.name}.toml"
     key = f"instance_pool = {json.dumps(before)}" if len(before) > 1 else f'instance_type = "{before[0]}"'

@@ -2,7 +2,7 @@
 
 import secrets
 
-from semif.background.queue.ask_and_wait import ask_and_wait
+from semif.background.queue.ask_and_wait import ask_and_wait, ask_once
 from semif.background.queue.endpoint_queue import EndpointQueue
 from semif.client.chat import Completion
 from semif.client.reply import WireAnswer
@@ -30,8 +30,8 @@ class DeployedAsync(DeployedEndpoint):
         return kind.read(environment.endpoint_name, reply)
 
     def probe(self, target: Target) -> None:
-        """Put a request into the queue; nobody waits, what becomes of it is counted."""
-        _queue(target, "probe").send("probe", DEPLOYED_KINDS[target.environment.kind].smoke_request)
+        """Put a request into the queue; nobody waits for its answer."""
+        ask_once(_queue(target, "probe"), "probe", DEPLOYED_KINDS[target.environment.kind].smoke_request)
 
 
 def _queue(target: Target, purpose: str) -> EndpointQueue:

@@ -9,7 +9,7 @@ from semif.background.transform.deployed_model import find_model, model_problems
 from semif.background.transform.jobs import SHOWN_JOBS, find_job, job_pattern, jobs_of, stop_job
 from semif.deployment.endpoint.watch import OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
-from semif.deployment.rollback import deployed_lock, keep_previous
+from semif.deployment.rollback import keep_previous, note_serving, settled_lock
 from semif.deployment.target_cdk import OnLine, synthesise_and_deploy
 from semif.environment.environment import Environment
 from semif.errors import SemifError
@@ -26,9 +26,9 @@ class DeployedBatch(DeployedMode):
         """Nothing is followed: there is no endpoint."""
         if recreate:
             raise SemifError(f"{target.environment.name} has no endpoint to make anew; leave --recreate out")
-        before = deployed_lock(target)
+        note_serving(target, settled_lock(target))
         synthesise_and_deploy(target, "all", target.environment.endpoint_stack, on_line)
-        keep_previous(target, before, lock)
+        keep_previous(target, lock)
         if problems := model_problems(target, find_model(target), lock):
             raise SemifError("\n".join(problems))
 

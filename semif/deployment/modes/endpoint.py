@@ -13,7 +13,7 @@ from semif.deployment.endpoint.update import check_update
 from semif.deployment.endpoint.watch import EndpointWatch, OnLook
 from semif.deployment.modes.mode import DeployedMode, Running
 from semif.deployment.removal import remove_stack
-from semif.deployment.rollback import deployed_lock, keep_previous
+from semif.deployment.rollback import keep_previous, note_serving, settled_lock
 from semif.deployment.target_cdk import OnLine, deploy_stack, synthesised
 from semif.environment.environment import Environment
 from semif.errors import SemifError
@@ -48,23 +48,25 @@ class DeployedEndpoint(DeployedMode):
     ) -> None:
         stack, name = target.environment.endpoint_stack, target.environment.endpoint_name
         with synthesised(target, "all", on_line) as assembly:
-            before, serving = deployed_lock(target), find_endpoint(target.aws, name)
+            before, serving = settled_lock(target), find_endpoint(target.aws, name)
             expired = serving is None and is_over(deployed_expiry(target))
             if expired:  # CloudFormation does not know that the endpoint is gone, and would not make it again
                 on_line(f"{name} came to its end; its stack is made anew")
-            if recreate or expired:  # only now: a stack that cannot be synthesised takes nothing away
-                remove_stack(target, stack, on_line)
-            elif serving is not None:
+            anew = recreate or expired
+            if serving is not None and not anew:
                 check_update(target, assembly.template(stack), serving)
+            # A lock that never came into service is nothing to go back to.
+            if before is None or (serving is not None and _serves(target, serving, before)):
+                note_serving(target, before)
+            if anew:  # only now: a stack that cannot be synthesised takes nothing away
+                remove_stack(target, stack, on_line)
             with EndpointWatch(target.aws, name, poll_seconds=target.poll_seconds, on_look=on_look) as watch:
                 try:
                     deploy_stack(target, assembly, stack, on_line, expiry_parameters(target.environment))
                 except CdkError as error:
                     raise SemifError("\n".join([str(error), *watch.what_went_wrong()])) from None
-                # Now, since the stack forgets its former lock even where SageMaker does not follow it. A lock
-                # that never came into service is nothing to go back to.
-                if before is None or (serving is not None and serving.runs(before)):
-                    keep_previous(target, before, lock)
+                # Now, since the stack forgets its former lock even where SageMaker does not follow it.
+                keep_previous(target, lock)
                 if problems := _problems(target, find_endpoint(target.aws, name), lock):
                     # Both may tell SageMaker's reason.
                     lines = dict.fromkeys([*problems, *watch.what_went_wrong()])
@@ -79,7 +81,7 @@ class DeployedEndpoint(DeployedMode):
         elif endpoint is None:
             problems = [_missing(target)]
         if endpoint is not None:
-            placed = " or ".join(endpoint.instance_types)
+            placed = " or ".join(endpoint.instance_types) or "types unknown"
             counts = f"{endpoint.instances} of {endpoint.desired_instances} instances"
             rows = [("endpoint", endpoint.name, f"{endpoint.status}, {counts}, {placed}")]
         facts = {"endpoint": None if endpoint is None else asdict(endpoint)}
@@ -93,13 +95,23 @@ class DeployedEndpoint(DeployedMode):
         """Nothing: the endpoint goes with its stack."""
 
 
+def _serves(target: Target, state: EndpointState, deployed: Lock) -> bool:
+    """Whether the endpoint runs the lock of its stack; where pins are unknown, the configuration tells."""
+    return state.runs(deployed) if state.unknown is None else state.has_config(_stack_config(target))
+
+
+def _stack_config(target: Target) -> str | None:
+    return stack_resource(target.aws, target.environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
+
+
 def _problems(target: Target, state: EndpointState | None, lock: Lock) -> list[str]:
     """Why the endpoint, which is in `state`, is not a healthy one of `lock` and its stack."""
-    environment = target.environment
     if state is None:
         return [_missing(target)]
-    config = stack_resource(target.aws, environment.endpoint_stack, "AWS::SageMaker::EndpointConfig")
-    return list(state.problems(lock, stack_config=config))
+    problems = list(state.problems(lock, stack_config=_stack_config(target)))
+    # CloudFormation does not see what was done to an endpoint by hand, and would leave it as it is.
+    anew = [f"`semif deploy {target.command_line} --recreate` makes it anew"] if state.unknown else []
+    return [*problems, *anew]
 
 
 def _missing(target: Target) -> str:

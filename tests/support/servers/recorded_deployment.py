@@ -4,10 +4,15 @@ What SageMaker and CloudFormation do in an update is not seen here: their replie
 """
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
-from semif.lock.lock_file import TEMPLATE_METADATA, Lock
+import pytest
+
+from semif.environment.environment import load_environment
+from semif.lock.lock_file import TEMPLATE_METADATA, Lock, lock_path, write_lock
+from semif.project.root import PROJECT_VARIABLE, project_root
 from semif.target.target import Target
 from tests.support.servers.recorded import Recorded, Reply
 
@@ -23,6 +28,18 @@ def lock_of(digit: str, environment: str = "demo") -> Lock:
     return Lock.model_validate(content | {"image": content["image"] | {"uri": uri}})
 
 
+def recorded_target(account: Recorded, folder: Path, monkeypatch: pytest.MonkeyPatch, lock: Lock) -> Target:
+    """The environment of `lock` in a project of its own in `folder`, and an account without replies yet."""
+    for name in ("environments", "models"):
+        shutil.copytree(project_root() / name, folder / name)
+    monkeypatch.setenv(PROJECT_VARIABLE, str(folder))
+    account.clear()
+    path = lock_path(lock.environment)
+    write_lock(path, lock)
+    environment = load_environment(lock.environment)
+    return Target(folder, environment, account.aws, lock.account, path, local=False, poll_seconds=0)
+
+
 def cdk(target: Target, script: str, template: dict[str, Any] | None = None) -> None:
     """Have the CDK's CLI be this shell script, and synthesise `template`: by default, as it is deployed."""
     path = target.root / "node_modules" / ".bin" / "cdk"
@@ -33,6 +50,16 @@ def cdk(target: Target, script: str, template: dict[str, Any] | None = None) -> 
     synth = f'if [ "$1" = synth ]; then {find_output}; cp template.json "$2/{template_file}"; exit; fi'
     path.write_text(f"#!/bin/sh\n{synth}\n{script}\n")
     path.chmod(0o755)
+
+
+def configured(*types: str, model: str = "m") -> dict[str, Any]:
+    """A template with the configuration of an endpoint on these types."""
+    times = {"ModelDataDownloadTimeoutInSeconds": 60, "ContainerStartupHealthCheckTimeoutInSeconds": 60}
+    pools = [{"InstanceType": one, "Priority": number} for number, one in enumerate(types, 1)]
+    place = {"InstancePools": pools} if len(types) > 1 else {"InstanceType": types[0]}
+    variant = {**times, **place, "ModelName": model}
+    config = {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}}
+    return {"Resources": {"Config": config}}
 
 
 def endpoint(status: str, config: str = "config-new", **more: Any) -> Reply:
@@ -87,7 +114,12 @@ def tell_endpoint(account: Recorded, lock: Lock, *looks: Reply, before: Lock | N
     config = {"EndpointConfigName": "c", "EndpointConfigArn": "a" * 20, "CreationTime": 0}
     variant = {"VariantName": "AllTraffic", "ModelName": "model", "InstanceType": "ml.c6i.large"}
     account.tell(sagemaker, "describe_endpoint_config", config | {"ProductionVariants": [variant]})
+    tell_model(account, *filter(None, [before, lock]))
+
+
+def tell_model(account: Recorded, *locks: Lock) -> None:
+    """What the endpoint's Model pins at each look, the last one from then on."""
     model = {"ModelName": "model", "ModelArn": "a" * 20, "CreationTime": 0}
-    served = [before, lock] if before is not None else [lock]
-    containers = [{"Image": one.image_uri, "ModelDataUrl": one.model.address} for one in served]
-    account.tell(sagemaker, "describe_model", *(model | {"PrimaryContainer": one} for one in containers))
+    containers = [{"Image": one.image_uri, "ModelDataUrl": one.model.address} for one in locks]
+    told = [model | {"PrimaryContainer": one} for one in containers]
+    account.tell(account.aws.sagemaker, "describe_model", *told)

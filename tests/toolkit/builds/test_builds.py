@@ -228,7 +228,7 @@ def test_an_image_that_was_there_already_is_the_one_of_the_lock(
     assert str(image.uri).endswith(DIGEST) == refused
 
 
-@pytest.mark.parametrize("kept", [None, "", ".previous"])
+@pytest.mark.parametrize("kept", [None, "", ".previous", ".noted.previous"])
 def test_an_image_that_no_lock_names_is_told_with_the_way_to_be_rid_of_it(
     aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path, kept: str | None
 ) -> None:

@@ -6,11 +6,9 @@ What SageMaker and CloudFormation do in an update is not seen here: their replie
 import json
 import os
 import re
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,19 +18,20 @@ from semif.aws.expiry import read_expiry
 from semif.cli import main
 from semif.deployment.endpoint.watch import EndpointLook, OnLook
 from semif.deployment.removal import gap_of
-from semif.deployment.rollback import deployed_lock, find_rollback
+from semif.deployment.rollback import find_rollback, settled_lock
 from semif.deployment.stages import deploy_endpoint, destroy, roll_back
 from semif.environment.environment import load_environment
 from semif.errors import ProblemsError, SemifError
-from semif.lock.lock_file import TEMPLATE_METADATA, lock_path, read_lock, write_lock
-from semif.project.root import PROJECT_VARIABLE, project_root
+from semif.lock.lock_file import TEMPLATE_METADATA, read_lock, write_lock
 from semif.target.target import Target
 from tests.support.servers.recorded import Recorded, Reply
 from tests.support.servers.recorded_deployment import (
     cdk,
+    configured,
     endpoint,
     fleet,
     lock_of,
+    recorded_target,
     tell_endpoint,
     tell_stack,
 )
@@ -50,15 +49,7 @@ def account() -> Recorded:
 @pytest.fixture
 def target(account: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
     """The demo environment, whose lock is NEW, in a project of its own and an account that is recorded."""
-    for folder in ("environments", "models"):
-        shutil.copytree(project_root() / folder, tmp_path / folder)
-    monkeypatch.setenv(PROJECT_VARIABLE, str(tmp_path))
-    account.clear()
-    path = lock_path("demo")
-    write_lock(path, NEW)
-    return Target(
-        tmp_path, load_environment("demo"), account.aws, NEW.account, path, local=False, poll_seconds=0
-    )
+    return recorded_target(account, tmp_path, monkeypatch, NEW)
 
 
 def tell_log(account: Recorded, *streams: tuple[str, int]) -> None:
@@ -263,16 +254,6 @@ def test_what_may_not_be_read_hides_no_failure(account: Recorded, target: Target
     assert str(caught.value).splitlines()[1:] == ["  UPDATE_FAILED", f"{unseen}: not you"]
 
 
-def configured(*types: str, model: str = "m") -> dict[str, Any]:
-    """A template with the configuration of an endpoint on these types."""
-    times = {"ModelDataDownloadTimeoutInSeconds": 60, "ContainerStartupHealthCheckTimeoutInSeconds": 60}
-    pools = [{"InstanceType": one, "Priority": number} for number, one in enumerate(types, 1)]
-    place = {"InstancePools": pools} if len(types) > 1 else {"InstanceType": types[0]}
-    variant = {**times, **place, "ModelName": model}
-    config = {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}}
-    return {"Resources": {"Config": config}}
-
-
 def tell_quota(account: Recorded, value: float) -> None:
     quota = {"QuotaName": "ml.c6i.large for endpoint usage", "QuotaCode": "L-1", "Value": value}
     account.tell(account.aws.service_quotas, "list_service_quotas", {"Quotas": [quota]})
@@ -349,10 +330,8 @@ def test_made_anew_it_needs_no_quota_and_keeps_the_lock_before(account: Recorded
     name = "Semif-demo-Endpoint"
     stack = {"StackName": name, "StackId": "arn", "CreationTime": 0, "StackStatus": "UPDATE_COMPLETE"}
     tell_stack(account, OLD)
-    gone = ("ValidationError", "Stack with id arn does not exist")
-    account.tell(
-        account.aws.cloudformation, "describe_stacks", {"Stacks": [stack]}, {"Stacks": [stack]}, gone
-    )
+    gone, there = ("ValidationError", "Stack with id arn does not exist"), {"Stacks": [stack]}
+    account.tell(account.aws.cloudformation, "describe_stacks", there, there, gone, there)
     account.tell(account.aws.cloudformation, "delete_stack", {})
     looks = [endpoint("InService", ProductionVariants=fleet(1, 1)), endpoint("InService")]
     tell_endpoint(account, NEW, *looks, before=OLD)
@@ -403,13 +382,13 @@ def test_the_command_asks_before_it_makes_an_endpoint_anew(
 
 def test_what_is_deployed_is_known_from_the_stack(account: Recorded, target: Target) -> None:
     tell_stack(account, OLD)
-    assert deployed_lock(target) == OLD
+    assert settled_lock(target) == OLD
     tell_stack(account, OLD, status="ROLLBACK_COMPLETE")  # its creation failed: that template runs nowhere
-    assert deployed_lock(target) is None
+    assert settled_lock(target) is None
     tell_stack(account, OLD)
     for template in ({}, {"Metadata": {TEMPLATE_METADATA: {"schema": 9}}}):
         account.tell(account.aws.cloudformation, "get_template", {"TemplateBody": json.dumps(template)})
-        assert deployed_lock(target) is None
+        assert settled_lock(target) is None
     tell_stack(account, None)
     with pytest.raises(SemifError, match="run `semif deploy demo`"):
         find_rollback(target)

@@ -102,7 +102,9 @@ def test_an_end_is_a_full_minute_that_is_not_too_early() -> None:
     assert text == "2026-12-02T00:00:00"
     assert re.fullmatch(TIME_PATTERN, text)
     assert read_expiry(text) - now - timedelta(hours=24) < timedelta(minutes=1)
-    assert read_expiry(expiry_after(1, now.replace(second=0))) == now.replace(second=0) + timedelta(hours=1)
+    full = now.replace(second=0, microsecond=0)
+    assert read_expiry(expiry_after(1, full)) == full + timedelta(hours=1)
+    assert read_expiry(expiry_after(1, full.replace(microsecond=1))) == full + timedelta(hours=1, minutes=1)
 
 
 def test_a_verification_takes_no_name_and_no_bucket_of_what_it_proves() -> None:
