@@ -83,7 +83,7 @@ class RequestQueue:
         self.admission.take_place()
         self._idle.clear()
         try:
-            yield AdmittedRequest(arrived + self._deadline_seconds)
+            yield AdmittedRequest(arrived, self._deadline_seconds)
         finally:
             self.admission.free_place()
             if self.admission.requests == 0:
