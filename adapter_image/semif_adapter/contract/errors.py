@@ -184,6 +184,13 @@ class EngineError(AdapterError):
     code = "engine_error"
 
 
+class EngineEndedError(EngineError):
+    """The engine ended before the request had its answer, which may be no fault of the request."""
+
+    def __init__(self) -> None:
+        super().__init__("the engine failed, the server is ending")
+
+
 class StartupError(Exception):
     """The adapter cannot start. The message is one line that says what to change."""
 

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from semif_adapter.contract.errors import AdapterError, DeadlineError, EngineError, StartupError
+from semif_adapter.contract.errors import (
+    AdapterError,
+    DeadlineError,
+    EngineEndedError,
+    StartupError,
+)
 from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.engine.scoring_engine import ScoringEngine
@@ -153,4 +158,4 @@ class RequestQueue:
     def engine_broke(self, reason: str) -> None:
         """Nothing that waits will be answered any more."""
         self.lifecycle.engine_broke(reason)
-        self.give_up(lambda: EngineError("the engine failed, the server is ending"))
+        self.give_up(EngineEndedError)
