@@ -195,6 +195,16 @@ class StartupError(Exception):
     """The adapter cannot start. The message is one line that says what to change."""
 
 
+class NoThreadError(StartupError):
+    """The system lets the process have no more threads."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no room for a thread, allow the process more threads (the limit of pids, ulimit -u) or "
+            "more memory (ulimit -v)"
+        )
+
+
 def _body(error: AdapterError, *, retry_after_seconds: float | None = None) -> "ErrorBody":
     """What a client is told of `error`; it may ask again where there is a time for that."""
     # The child processes of a start raise errors and answer nobody: pydantic would be half of their time.

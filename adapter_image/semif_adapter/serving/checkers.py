@@ -60,9 +60,12 @@ class _Lane:
         self._running: set[_Check[Any]] = set()
 
     def start(self) -> None:
-        all_started = threading.Barrier(self._count)
-        for _ in range(self._count):
-            self._threads.submit(all_started.wait)
+        all_started = threading.Event()  # a thread that is idle meanwhile would keep the next from its start
+        try:
+            for _ in range(self._count):
+                self._threads.submit(all_started.wait)
+        finally:
+            all_started.set()
 
     def submit(self, check: _Check[Checked]) -> "Future[Checked]":
         def checking() -> Checked:
@@ -94,7 +97,10 @@ class Checkers:
         self._long = _Lane(1, "check-long")
 
     def start(self) -> None:
-        """Start the threads, while there is memory for them: a later request may find none."""
+        """Start the threads, while there is memory for them: a later request may find none.
+
+        Raises RuntimeError where there is no room for one.
+        """
         self._short.start()
         self._long.start()
 

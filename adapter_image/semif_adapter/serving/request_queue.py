@@ -12,6 +12,7 @@ from semif_adapter.contract.errors import (
     AdapterError,
     DeadlineError,
     EngineEndedError,
+    NoThreadError,
     StartupError,
 )
 from semif_adapter.contract.settings import Settings
@@ -52,6 +53,22 @@ class RequestQueue:
         self._waiting: dict[Computation, AdmittedRequest] = {}
         self._idle = asyncio.Event()
         self._idle.set()
+
+    def start(self) -> None:
+        """Start the threads, of which one loads the model; where they have no room, the load has failed.
+
+        Call it on the running event loop.
+        """
+        try:
+            self.checkers.start()
+            self.engine_thread.start()
+        except (RuntimeError, MemoryError):
+            self.engine_load_failed(NoThreadError())
+
+    async def close(self) -> None:
+        """Have the threads end; what they work on is waited for a second."""
+        self.checkers.close()
+        await self.engine_thread.close()
 
     @property
     def engine(self) -> ScoringEngine:
