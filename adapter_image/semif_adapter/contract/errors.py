@@ -184,8 +184,25 @@ class EngineError(AdapterError):
     code = "engine_error"
 
 
+class EngineEndedError(EngineError):
+    """The engine ended before the request had its answer, which may be no fault of the request."""
+
+    def __init__(self) -> None:
+        super().__init__("the engine failed, the server is ending")
+
+
 class StartupError(Exception):
     """The adapter cannot start. The message is one line that says what to change."""
+
+
+class NoThreadError(StartupError):
+    """The system lets the process have no more threads."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no room for a thread, allow the process more threads (the limit of pids, ulimit -u) or "
+            "more memory (ulimit -v)"
+        )
 
 
 def _body(error: AdapterError, *, retry_after_seconds: float | None = None) -> "ErrorBody":

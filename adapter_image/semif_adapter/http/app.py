@@ -45,14 +45,12 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        queue.checkers.start()
-        queue.engine_thread.start()
+        queue.start()
         reporting = asyncio.create_task(telemetry.run())
         yield
         reporting.cancel()
         telemetry.flush()
-        queue.checkers.close()
-        await queue.engine_thread.close()
+        await queue.close()
 
     async def ping(_: Request) -> Response:
         queue.check_ready()
@@ -66,7 +64,9 @@ def create_app(settings: Settings, load: Callable[[], ScoringEngine]) -> Starlet
         return openapi(operations, settings)
 
     async def show_openapi(_: Request) -> Response:
-        return Response(await asyncio.to_thread(document), media_type="application/json")
+        # Not asyncio.to_thread, which would start a thread: there may be no room for it any more.
+        made = await queue.checkers.run(0, lambda _: document(), lambda: None)
+        return Response(made, media_type="application/json")
 
     async def show_execution_parameters(_: Request) -> Response:
         return json_reply(200, execution_parameters(settings).to_response())

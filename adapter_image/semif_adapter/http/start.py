@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
-from semif_adapter.contract.errors import StartupError
+from semif_adapter.contract.errors import NoThreadError, StartupError
 from semif_adapter.contract.settings import Settings
 from semif_adapter.serving import line_writer
 
@@ -18,6 +19,10 @@ MOST_SAID = 10_000
 def start(arguments: list[str], run: Callable[[Settings], int]) -> NoReturn:
     """Serve until stopped, then end the process: with EXIT_FAILED, EXIT_USAGE or what `run` returns."""
     line_writer.open_standard_files()
+    try:
+        line_writer.start()
+    except (RuntimeError, MemoryError):
+        _end_without_threads()
     status = _status(arguments, run)
     line_writer.flush()
     # Not sys.exit: the engine's thread may be inside libllama (a stop while the model loads), and the
@@ -36,8 +41,18 @@ def _status(arguments: list[str], run: Callable[[Settings], int]) -> int:
         return EXIT_FAILED
 
 
+def _end_without_threads() -> NoReturn:
+    with suppress(OSError):  # nobody may be reading
+        os.write(2, f"{_line(f'cannot start: {NoThreadError()}')}\n".encode())
+    os._exit(EXIT_FAILED)
+
+
 def _say(message: str) -> None:
+    line_writer.STANDARD_ERROR.write(_line(message))
+
+
+def _line(message: str) -> str:
     """One line for the operator, whatever the message holds."""
     line = " ".join(message.split())
     cut = line if len(line) <= MOST_SAID else f"{line[:MOST_SAID]} and more"
-    line_writer.STANDARD_ERROR.write(f"semif_adapter: {cut}")
+    return f"semif_adapter: {cut}"

@@ -73,7 +73,8 @@ class Admission:
         """Queue `request`, whose tokens are known; `leave` takes it out.
 
         Raises OverloadedError where the queue holds too many tokens, or the answer would come too late, or
-        make an earlier one come too late; PromptTooLongError where an idle server would be too late as well.
+        make an earlier one come too late; PromptTooLongError where an idle server would be too late as well,
+        had the request come to it at once: what its upload and its check took may be less the next time.
         On an idle machine the best rate so far decides, so that one slow spell cannot refuse for ever.
         """
         tokens = request.tokens
@@ -87,10 +88,10 @@ class Admission:
         after = [*self._queue, request]
         left = request.deadline - now
         late = self._tokens_until(request, after) / rate - left
-        if late > 0 and not self._queue and tokens / rate > SURELY_LATE * left:
+        if late > 0 and not self._queue and tokens / rate > SURELY_LATE * request.seconds:
             raise PromptTooLongError(
-                f"{tokens} tokens take about {tokens / rate:.0f} s here, the deadline is in {left:.0f} s; "
-                "shorten the state, the question or the options"
+                f"{tokens} tokens take about {tokens / rate:.0f} s here, the deadline is "
+                f"{request.seconds:g} s; shorten the state, the question or the options"
             )
         if late > 0:
             raise OverloadedError(

@@ -15,9 +15,10 @@ class AdmittedRequest:
     On the event loop's thread; what the engine does for it is read from its `computation`.
     """
 
-    def __init__(self, deadline: float) -> None:
-        """`deadline` as `time.monotonic()` counts."""
-        self.deadline = deadline
+    def __init__(self, arrived: float, seconds: float) -> None:
+        """It came at `arrived`, as `time.monotonic()` counts, and must be answered within `seconds`."""
+        self.seconds = seconds
+        self.deadline = arrived + seconds
         self.computation: Computation | None = None
         """None while it is read and checked."""
         self.answer: asyncio.Future[RequestResult] | None = None

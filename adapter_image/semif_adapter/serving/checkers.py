@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from time import monotonic
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from semif_adapter.contract.errors import AbandonedError
 
@@ -25,13 +25,27 @@ GoOn = Callable[[], None]
 """Raises AbandonedError where nobody waits any more."""
 
 
-class _Check:
-    """One piece of work on a checker's thread."""
+class _Check(Generic[Checked]):
+    """One piece of work on a checker's thread, or on its way there."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Callable[[GoOn], Checked]) -> None:
+        self._work: Callable[[GoOn], Checked] | None = work
         self.given_up_at: float | None = None
 
-    def go_on(self) -> None:
+    def run(self) -> Checked:
+        work = self._work
+        self._go_on()
+        assert work is not None
+        return work(self._go_on)
+
+    def give_up(self) -> None:
+        """Nobody waits for it any more."""
+        self.given_up_at = monotonic()
+        # The executor keeps a cancelled item until a thread comes to it: with the document, whose memory
+        # counts as free by then, many of them would wait behind one long check.
+        self._work = None
+
+    def _go_on(self) -> None:
         if self.given_up_at is not None:
             raise AbandonedError("nobody waits for this check any more")
 
@@ -43,20 +57,22 @@ class _Lane:
         self._count = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._lock = threading.Lock()
-        self._running: set[_Check] = set()
+        self._running: set[_Check[Any]] = set()
 
     def start(self) -> None:
-        all_started = threading.Barrier(self._count)
-        for _ in range(self._count):
-            self._threads.submit(all_started.wait)
+        all_started = threading.Event()  # a thread that is idle meanwhile would keep the next from its start
+        try:
+            for _ in range(self._count):
+                self._threads.submit(all_started.wait)
+        finally:
+            all_started.set()
 
-    def submit(self, check: _Check, work: Callable[[GoOn], Checked]) -> "Future[Checked]":
+    def submit(self, check: _Check[Checked]) -> "Future[Checked]":
         def checking() -> Checked:
             with self._lock:
                 self._running.add(check)
             try:
-                check.go_on()
-                return work(check.go_on)
+                return check.run()
             finally:
                 with self._lock:
                     self._running.discard(check)
@@ -81,7 +97,10 @@ class Checkers:
         self._long = _Lane(1, "check-long")
 
     def start(self) -> None:
-        """Start the threads, while there is memory for them: a later request may find none."""
+        """Start the threads, while there is memory for them: a later request may find none.
+
+        Raises RuntimeError where there is no room for one.
+        """
         self._short.start()
         self._long.start()
 
@@ -92,9 +111,9 @@ class Checkers:
         the thread is done with it, whether or not somebody still waits.
         """
         loop = asyncio.get_running_loop()
-        check = _Check()
+        check = _Check(work)
         lane = self._long if size > LONG_BODY_BYTES else self._short
-        future = lane.submit(check, work)
+        future = lane.submit(check)
 
         def tell(_: object) -> None:
             with suppress(RuntimeError):  # the loop is closed, and nobody counts any more
@@ -104,7 +123,7 @@ class Checkers:
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            check.given_up_at = monotonic()
+            check.give_up()
             raise
 
     @property

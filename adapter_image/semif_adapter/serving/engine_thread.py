@@ -48,12 +48,13 @@ class EngineThread:
         self._listener = listener
         self._submitted: queue.SimpleQueue[Computation | None] = queue.SimpleQueue()
         self._busy_since: float | None = None
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread = threading.Thread(target=self._run_and_end, name="engine", daemon=True)
+        self._ended = asyncio.Event()
 
     # On the event loop's thread.
 
     def start(self) -> None:
-        """Load the model. Call it on the running event loop."""
+        """Load the model. Call it on the running event loop. Raises RuntimeError without room for it."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
@@ -71,10 +72,20 @@ class EngineThread:
 
         Waits CLOSE_SECONDS for it and no longer: a load cannot be interrupted.
         """
+        if self._thread.ident is None:
+            return  # there was no room for it
         self._submitted.put(None)
-        await asyncio.to_thread(self._thread.join, CLOSE_SECONDS)
+        with suppress(TimeoutError):
+            # Not Thread.join on another thread: there may be no room for that one.
+            await asyncio.wait_for(self._ended.wait(), CLOSE_SECONDS)
 
     # On the engine's thread.
+
+    def _run_and_end(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._tell(self._ended.set)
 
     def _run(self) -> None:
         try:

@@ -49,9 +49,15 @@ class LineWriter:
             self._waiting.append(data)
             self._bytes += len(data)
             self._changed.notify_all()
+            self.start()
+
+    def start(self) -> None:
+        """Start the thread that writes, as `write` does too. Raises RuntimeError without room for it."""
+        with self._changed:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                thread.start()
+                self._thread = thread
 
     def flush(self) -> None:
         """Wait until all is written and told, up to FLUSH_SECONDS."""
@@ -103,6 +109,12 @@ class LineWriter:
 
 STANDARD_OUTPUT = LineWriter(1, "standard output")
 STANDARD_ERROR = LineWriter(2, "standard error")
+
+
+def start() -> None:
+    """Start the threads of both, while there is room for them. Raises RuntimeError where there is none."""
+    for output in (STANDARD_OUTPUT, STANDARD_ERROR):
+        output.start()
 
 
 def flush() -> None:

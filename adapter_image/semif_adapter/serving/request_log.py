@@ -47,6 +47,11 @@ class RequestRecord:
     score_seconds: float = 0.0
     masses: list[float] = field(default_factory=list)
 
+    @property
+    def answered(self) -> bool:
+        """Whether it got what it asked for; in a transform job a refusal has status 200 as well."""
+        return self.status == 200 and self.code is None
+
     @classmethod
     def begin(cls, method: str, path: str, headers: Mapping[str, str]) -> "RequestRecord":
         """A request as it arrives. Ids that are too long or hold more than visible ASCII are left out."""
@@ -88,7 +93,7 @@ class RequestRecord:
                 "prefill_tokens": self.prefill_tokens,
                 "suffix_tokens": self.suffix_tokens,
             }
-        if self.masses and self.status == 200:
+        if self.masses and self.answered:
             fields["allowed_token_mass"] = [round(mass, 6) for mass in self.masses]
         known = {name: value for name, value in fields.items() if value is not None}
         requests.info("request", extra={"fields": known})

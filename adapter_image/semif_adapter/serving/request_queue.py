@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from semif_adapter.contract.errors import AdapterError, DeadlineError, EngineError, StartupError
+from semif_adapter.contract.errors import (
+    AdapterError,
+    DeadlineError,
+    EngineEndedError,
+    NoThreadError,
+    StartupError,
+)
 from semif_adapter.contract.settings import Settings
 from semif_adapter.engine.computation import Computation, RequestResult
 from semif_adapter.engine.scoring_engine import ScoringEngine
@@ -48,6 +54,22 @@ class RequestQueue:
         self._idle = asyncio.Event()
         self._idle.set()
 
+    def start(self) -> None:
+        """Start the threads, of which one loads the model; where they have no room, the load has failed.
+
+        Call it on the running event loop.
+        """
+        try:
+            self.checkers.start()
+            self.engine_thread.start()
+        except (RuntimeError, MemoryError):
+            self.engine_load_failed(NoThreadError())
+
+    async def close(self) -> None:
+        """Have the threads end; what they work on is waited for a second."""
+        self.checkers.close()
+        await self.engine_thread.close()
+
     @property
     def engine(self) -> ScoringEngine:
         """The engine, for requests that were admitted: it is loaded. Safe from any thread."""
@@ -83,7 +105,7 @@ class RequestQueue:
         self.admission.take_place()
         self._idle.clear()
         try:
-            yield AdmittedRequest(arrived + self._deadline_seconds)
+            yield AdmittedRequest(arrived, self._deadline_seconds)
         finally:
             self.admission.free_place()
             if self.admission.requests == 0:
@@ -153,4 +175,4 @@ class RequestQueue:
     def engine_broke(self, reason: str) -> None:
         """Nothing that waits will be answered any more."""
         self.lifecycle.engine_broke(reason)
-        self.give_up(lambda: EngineError("the engine failed, the server is ending"))
+        self.give_up(EngineEndedError)

@@ -40,7 +40,7 @@ class Telemetry:
             observe(figures.REQUEST_SECONDS, time.monotonic() - record.arrived)
             observe(figures.QUEUE_SECONDS, record.queue_seconds)
             observe(figures.SCORE_SECONDS, record.score_seconds)
-        if record.status == 200 and record.decisions:
+        if record.answered and record.decisions:
             observe(figures.DECISIONS, record.decisions)
             observe(figures.PREFILL_TOKENS, record.prefill_tokens)
             observe(figures.SUFFIX_TOKENS, record.suffix_tokens)

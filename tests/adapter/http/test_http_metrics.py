@@ -1,6 +1,7 @@
 """What `GET /metrics` and the reply's headers tell, over real HTTP."""
 
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,41 @@ def test_requests_are_counted_by_whose_fault_they_are(
     assert told["semif_allowed_token_mass_sum"] == 1
     assert told["semif_engine_ready"] == 1
     assert told["semif_in_flight"] == 0
+
+
+@pytest.mark.parametrize("refused", ["fault", "too long", "not finite", "invalid"])
+def test_a_refused_line_of_a_transform_job_is_no_answered_question(
+    start_server: StartServer,
+    scripted: Any,
+    decision: Document,
+    refused: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its status is 200 (docs/adr/0010-refused-lines.md)."""
+
+    def fail(questions: Any) -> None:
+        if questions[0].id == "fault":
+            raise ValueError
+
+    engine = scripted(
+        fail,
+        float("nan") if refused == "not finite" else 1.0,
+        tokens=lambda asked: 2_000 if asked[0].id == "too long" else 1,
+        tokens_per_second=10.0,
+    )
+    server = start_server(engine, batch=True)
+    options = decision["options"][: 1 if refused == "invalid" else 2]
+    line = {"decision": decision | {"id": refused, "options": options}}
+    with caplog.at_level(logging.INFO):
+        reply = server.ask(line)
+        told = figures(server)
+    assert (reply.status, set(reply.json)) == (200, {"error", "retryable"})
+    (logged,) = [vars(record)["fields"] for record in caplog.records if record.message == "request"]
+    assert logged["code"] == reply.json["error"]["code"]
+    assert "allowed_token_mass" not in logged
+    assert told['semif_requests_total{status="2xx"}'] == 1
+    assert told["semif_decisions_total"] == 0
+    assert told["semif_allowed_token_mass_count"] == 0
 
 
 def test_a_refusal_for_lack_of_time_is_counted_as_overload(

@@ -22,9 +22,11 @@ def never(_: Computation) -> Steps[RequestResult]:
     raise AssertionError("nothing is computed here")
 
 
-def enter(admission: Admission, tokens: int, deadline: float = DEADLINE) -> AdmittedRequest:
+def enter(
+    admission: Admission, tokens: int, deadline: float = DEADLINE, *, arrived: float = 0.0
+) -> AdmittedRequest:
     """Queue a request of `tokens` at 0 s; it is returned if it is not refused."""
-    request = AdmittedRequest(deadline)
+    request = AdmittedRequest(arrived, deadline - arrived)
     request.computation = Computation((), TokenCost(tokens), never)
     admission.enter(request, 0.0)
     return request
@@ -129,6 +131,17 @@ def test_what_no_idle_server_answers_in_time_is_not_called_a_matter_of_time() ->
     enter(admission, 900, deadline=10.0)
     with pytest.raises(OverloadedError):  # behind another it may be the other's fault
         enter(admission, 2100, deadline=10.0)
+
+
+@pytest.mark.parametrize("spent", [44.0, 50.0, 54.9])
+def test_what_upload_and_check_took_makes_no_prompt_too_long(spent: float) -> None:
+    """Of 55 s; 12 s of computing would fit as soon as the upload is quicker or the checkers are free."""
+    for tokens in (1_200, 10_900):
+        with pytest.raises(OverloadedError) as refused:
+            enter(make(), tokens, deadline=55.0 - spent, arrived=-spent)
+        assert 0 < refused.value.retry_after_seconds <= 55
+    with pytest.raises(PromptTooLongError, match=r"11100 tokens take about 111 s here, the deadline is 55 s"):
+        enter(make(), 11_100, deadline=55.0 - spent, arrived=-spent)
 
 
 def test_places_are_bounded() -> None:

@@ -49,7 +49,7 @@ def test_what_was_cached_makes_no_machine_faster(cached: int) -> None:
         queue.engine_ended(ended(TokenCost(1000, cached), 1000 - cached, (1000 - cached) / 100), None)
     admitted = 0
     for _ in range(12):
-        request = AdmittedRequest(deadline=25.0)
+        request = AdmittedRequest(0.0, 25.0)
         request.computation = Computation((), TokenCost(1000), never)
         try:
             queue.admission.enter(request, 0.0)

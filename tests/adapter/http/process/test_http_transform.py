@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from semif_adapter.contract.question import Question
 from semif_adapter.contract.settings import Settings
 from semif_adapter.contract.transform_parameters import MAX_JOB_PAYLOAD_MB, execution_parameters
 from semif_adapter.engine.engine import Engine
+from tests.adapter.http.conftest import Gate
 from tests.support.machine.waiting import eventually
 
 Document = dict[str, Any]
@@ -91,6 +93,36 @@ def test_a_line_on_which_the_engine_fails_is_asked_once_more(
     reply = send(start_server(scripted(fail_once), batch=True), json.dumps({"decision": decision}).encode())
     assert (reply.status, len(faults)) == (200, 1)
     assert reply.json["result"]["id"] == "d"
+
+
+@pytest.mark.parametrize("form", ["decision", "questions"])
+def test_what_waits_for_an_engine_that_dies_may_pass_elsewhere(
+    start_server: Any, scripted: Any, gate: Gate, decision: Document, form: str
+) -> None:
+    """One line's fault would have been the lasting answer of all that waited."""
+
+    def fail(questions: Sequence[Question]) -> None:
+        gate(questions)
+        raise ValueError
+
+    def die() -> None:
+        raise ValueError
+
+    server = start_server(scripted(fail, prove=die), batch=True)
+    question = {"type": "noul", "instructions": "Is it so?"}
+    innocent = {"decision": {"decision": decision}, "questions": {"state": "s", "questions": {"q": question}}}
+    with ThreadPoolExecutor() as senders:
+        faulty = senders.submit(send, server, json.dumps({"decision": decision}).encode())
+        assert gate.entered.acquire(timeout=30)
+        lines = [senders.submit(send, server, json.dumps(innocent[form]).encode()) for _ in range(3)]
+        eventually(lambda: server.queue.admission.queued == 3)
+        gate.open()
+        assert (faulty.result().status, faulty.result().json["error"]["code"]) == (200, "engine_error")
+        for line in lines:
+            reply = line.result()
+            assert (reply.status, reply.json["error"]["code"]) == (503, "draining")
+            assert reply.json["retryable"] is True
+            assert reply.headers["retry-after"]
 
 
 def test_a_line_that_makes_nan_every_time_gets_its_error_and_the_next_its_answer(
