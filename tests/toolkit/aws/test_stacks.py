@@ -12,10 +12,10 @@ from semif.aws.stacks import (
     BucketNotEmptyError,
     Stack,
     delete_stack,
-    deployed_stacks,
     empty_bucket,
     find_stack,
     require_stack,
+    which_exist,
 )
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
@@ -44,11 +44,12 @@ def test_a_stack_is_found_with_its_outputs_until_it_is_deleted(aws: Aws) -> None
     assert stack.output("BucketName") == "models"
     with pytest.raises(SemifError, match="has no output RepositoryUri"):
         stack.output("RepositoryUri")
-    assert deployed_stacks(aws, "Semif-") == ["Semif-demo-Artifacts"]
+    names = ("Semif-demo-Endpoint", "Semif-demo-Artifacts")
+    assert which_exist(aws, names) == ["Semif-demo-Artifacts"]
     delete_stack(aws, stack, poll_seconds=0)
     assert find_stack(aws, stack.name) is None
     assert find_stack(aws, stack.id) is None
-    assert deployed_stacks(aws, "Semif-") == []
+    assert which_exist(aws, names) == []
 
 
 def test_a_stack_that_will_not_go_names_its_resources() -> None:
