@@ -77,6 +77,7 @@ def extend_moto(context: LocalContext) -> SageMakerEndpoints:
     stacks.know_resources(resource_classes(context, records, endpoints, codebuild))
     stacks.run_stacks_in_the_background()
     stacks.follow_updates()
+    stacks.hand_tokens_on()
     stacks.fetch_templates_by_path()
     storage.complete_buckets()
     storage.complete_repositories()

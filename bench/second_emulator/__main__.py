@@ -12,7 +12,7 @@ from collections import Counter
 from bench.second_emulator.emulator import emulator, version
 from bench.second_emulator.stacks import Outcome, create_what_is_taken
 from semif.aws.clients import Aws
-from semif.aws.stacks import deployed_stacks
+from semif.aws.stacks import which_exist
 from semif.deployment.removal import remove_stack
 from semif.deployment.stages import deploy_artifacts
 from semif.deployment.target_cdk import run_for, synthesised
@@ -44,7 +44,7 @@ def _try(target: Target, outcomes: dict[str, Outcome]) -> None:
         outcomes["Endpoint"].add(create_what_is_taken(target.aws, endpoint, assembly.template(endpoint)))
     for stack in (endpoint, artifacts):
         remove_stack(target, stack, lambda _: None)
-    if left := deployed_stacks(target.aws, f"Semif-{target.environment.name}-"):
+    if left := which_exist(target.aws, (artifacts, endpoint)):
         raise SemifError(f"{', '.join(left)} could not be deleted")
 
 

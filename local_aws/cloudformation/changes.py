@@ -14,7 +14,7 @@ from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Stack
 
 from local_aws.cloudformation.deletion import RETAINED, delete_resources
 from local_aws.cloudformation.dependencies import TemplateResource, depends_on, in_dependency_order
-from local_aws.cloudformation.stack_events import StackFailedError, move, reason_of, tell
+from local_aws.cloudformation.stack_events import StackFailedError, begin, move, reason_of, tell
 from local_aws.cloudformation.updates import Update
 
 USUAL_SECONDS = 3.0
@@ -28,7 +28,7 @@ def start(backend: CloudFormationBackend, stack: Stack, change_set: ChangeSet) -
     creates = change_set.change_set_type == "CREATE"
     if not creates:
         _updates[stack.stack_id] = Update(stack, change_set)
-    move(stack, f"{change_set.change_set_type}_IN_PROGRESS", "User Initiated")
+    begin(stack, f"{change_set.change_set_type}_IN_PROGRESS")
     _in_background(_create if creates else _update, backend, stack, change_set)
 
 
@@ -43,7 +43,7 @@ def cancel_update(stack: Stack) -> None:
 
 def start_deletion(backend: CloudFormationBackend, stack: Stack) -> None:
     """Delete a stack in the background; one that cannot be deleted stays, as DELETE_FAILED."""
-    move(stack, "DELETE_IN_PROGRESS", "User Initiated")
+    begin(stack, "DELETE_IN_PROGRESS")
     _in_background(_delete, backend, stack)
 
 

@@ -3,7 +3,7 @@
 # mypy: disable-error-code="method-assign, assignment, attr-defined, arg-type"
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -18,6 +18,7 @@ from moto.s3.models import s3_backends
 
 from local_aws.cloudformation import changes
 from local_aws.cloudformation.resource_types import Resource
+from local_aws.cloudformation.stack_events import request_token
 from local_aws.cloudformation.updates import given_parameters
 
 
@@ -184,6 +185,24 @@ def follow_updates() -> None:
     CloudFormationBackend.describe_change_set = describe_change_set
     CloudFormationBackend.delete_change_set = delete_change_set
     CloudFormationResponse.cancel_update_stack = cancel_update_stack
+
+
+def hand_tokens_on() -> None:
+    """Let the operation that a request starts know its ClientRequestToken, which moto takes no notice of."""
+
+    def knowing(answer: Callable[[CloudFormationResponse], ActionResult]) -> Any:
+        @functools.wraps(answer)
+        def answer_knowing(self: CloudFormationResponse) -> ActionResult:
+            before = request_token.set(self._get_param("ClientRequestToken"))
+            try:
+                return answer(self)
+            finally:
+                request_token.reset(before)
+
+        return answer_knowing
+
+    for name in ("create_stack", "update_stack", "delete_stack", "execute_change_set"):
+        setattr(CloudFormationResponse, name, knowing(getattr(CloudFormationResponse, name)))
 
 
 def _made_resources(stack: Stack) -> list[Any]:

@@ -1,7 +1,8 @@
 """CloudFormation stacks as the commands need them: what is there, what it says, and its end."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from semif.aws.s3 import delete_versions
 from semif.errors import SemifError
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.type_defs import StackEventTypeDef
     from mypy_boto3_s3 import S3Client
 
 _TOOLKIT_STACK = "CDKToolkit"
 
 _DELETE_SECONDS = 3600
+_DELETING = "DELETE_IN_PROGRESS"
 _NOT_EMPTY = "not empty"
 """In what S3 says of a bucket that cannot be deleted, which CloudFormation hands on."""
 
@@ -84,16 +87,13 @@ def find_stack(aws: Aws, name: str) -> Stack | None:
     )
 
 
-def deployed_stacks(aws: Aws, prefix: str) -> list[str]:
-    """Names of the stacks that begin with `prefix` and have not been deleted."""
-    with aws_errors():
-        pages = aws.cloudformation.get_paginator("describe_stacks").paginate()
-        stacks = [stack for page in pages for stack in page["Stacks"]]
-    return [
-        stack["StackName"]
-        for stack in stacks
-        if stack["StackName"].startswith(prefix) and stack["StackStatus"] != "DELETE_COMPLETE"
-    ]
+def which_exist(aws: Aws, names: Iterable[str]) -> list[str]:
+    """Those of the stacks `names` that have not been deleted.
+
+    Each is asked for by its name: who may describe some stacks may not ask for all ("This requires ListStacks
+    and DescribeStacks permissions", DescribeStacks in botocore's model of CloudFormation, read 2026-12-01).
+    """
+    return [name for name in names if find_stack(aws, name) is not None]
 
 
 def require_stack(aws: Aws, name: str, *, missing: str) -> Stack:
@@ -154,22 +154,28 @@ def delete_stack(
     """Delete the stack and wait for its end.
 
     `without` names resources that are left alone, of a stack whose deletion failed at them. Raises
-    NotDeletedError with the resources that would not go; BucketNotEmptyError where S3 says so of one.
+    NotDeletedError with the resources that would not go; BucketNotEmptyError where S3 says so of one. What an
+    earlier attempt failed at does not count: its events stay, and its status may still be told at first
+    ("Once the call completes successfully, stack deletion starts", DeleteStack in botocore's model of
+    CloudFormation, read 2026-12-01).
     """
+    token = str(uuid.uuid4())
     with aws_errors():
         if without:
-            aws.cloudformation.delete_stack(StackName=stack.id, RetainResources=list(without))
+            aws.cloudformation.delete_stack(
+                StackName=stack.id, ClientRequestToken=token, RetainResources=list(without)
+            )
         else:
-            aws.cloudformation.delete_stack(StackName=stack.id)
+            aws.cloudformation.delete_stack(StackName=stack.id, ClientRequestToken=token)
     deadline = time.monotonic() + _DELETE_SECONDS
+    was_deleting = stack.status == _DELETING
     while left := find_stack(aws, stack.id):
         on_status(left.status)
-        if left.status.endswith("_FAILED"):
-            failed = _failed(aws, stack)
-            lines = [f"  {name}: {reason}" for name, (_, reason) in failed.items()]
-            message = "\n".join([f"{stack.name} could not be deleted: {left.reason}", *lines])
-            kind = BucketNotEmptyError if _NOT_EMPTY in message else NotDeletedError
-            raise kind(message, {name: resource_type for name, (resource_type, _) in failed.items()})
+        was_deleting |= left.status == _DELETING
+        if left.status.endswith("_FAILED") and (
+            failure := _failure(left, _events(aws, stack.id, token), was_deleting=was_deleting)
+        ):
+            raise failure
         if time.monotonic() > deadline:
             raise SemifError(
                 f"{stack.name} is still {left.status} after {_DELETE_SECONDS} s; its events in "
@@ -182,18 +188,44 @@ def _is_missing(error: ClientError) -> bool:
     return "does not exist" in error.response.get("Error", {}).get("Message", "")
 
 
-def _failed(aws: Aws, stack: Stack) -> dict[str, tuple[str, str]]:
-    """Resources that would not go, by id: type and reason. The stack itself is not among them."""
+def _events(aws: Aws, stack_id: str, token: str) -> "list[StackEventTypeDef]":
+    """What the operation with `token` has told, the newest first.
+
+    "All events initiated by a given stack operation are assigned the same client request token"
+    (ClientRequestToken of StackEvent in botocore's model of CloudFormation, read 2026-12-01).
+    """
     with aws_errors():
-        events = aws.cloudformation.describe_stack_events(StackName=stack.id)["StackEvents"]
-    return {
-        event.get("LogicalResourceId", "?"): (
-            event.get("ResourceType", ""),
-            event.get("ResourceStatusReason", "no reason given"),
-        )
-        for event in events
-        if event.get("ResourceStatus") == "DELETE_FAILED" and event.get("PhysicalResourceId") != stack.id
-    }
+        pages = aws.cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack_id)
+        events = [event for page in pages for event in page["StackEvents"]]
+    return [event for event in events if event.get("ClientRequestToken") == token]
+
+
+def _failure(
+    stack: Stack, events: "Sequence[StackEventTypeDef]", *, was_deleting: bool
+) -> NotDeletedError | None:
+    """What the attempt with `events` failed at; None as long as it was not seen to fail.
+
+    A deletion that runs already when another is asked for may go on under its own token; whether it does is
+    not documented. Then the stack itself, seen being deleted, has all that can be told.
+    """
+    newest: dict[str, StackEventTypeDef] = {}
+    for event in events:
+        newest.setdefault(event.get("PhysicalResourceId") or event.get("LogicalResourceId", "?"), event)
+    own = newest.pop(stack.id, None)
+    has_failed = own is not None and own.get("ResourceStatus") == "DELETE_FAILED"
+    if not has_failed and (events or not was_deleting):
+        return None
+    reason = own.get("ResourceStatusReason", "") if own is not None else stack.reason
+    failed = [event for event in newest.values() if event.get("ResourceStatus") == "DELETE_FAILED"]
+    reasons = [
+        f"  {event.get('LogicalResourceId', '?')}: {event.get('ResourceStatusReason', 'no reason given')}"
+        for event in failed
+    ]
+    message = "\n".join([f"{stack.name} could not be deleted: {reason}", *reasons])
+    kind = BucketNotEmptyError if _NOT_EMPTY in message else NotDeletedError
+    return kind(
+        message, {event.get("LogicalResourceId", "?"): event.get("ResourceType", "") for event in failed}
+    )
 
 
 def empty_bucket(s3: "S3Client", bucket: str) -> int:

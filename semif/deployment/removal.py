@@ -46,10 +46,6 @@ def remove_stack(target: Target, name: str, on_line: OnLine) -> bool:
     bucket = _own_bucket(target, stack, on_line)
     try:
         _delete(target, stack, bucket, on_line)
-    except BucketNotEmptyError:
-        if bucket is None:
-            raise
-        _delete(target, stack, bucket, on_line)
     except NotDeletedError as error:
         if not _is_gone(target, error.resources):
             raise
@@ -97,10 +93,19 @@ def _is_left(target: Target, resource_type: str) -> bool:
 
 
 def _delete(target: Target, stack: Stack, bucket: str | None, on_line: OnLine) -> None:
-    """Delete a stack, and before that what is in its bucket."""
-    if bucket is not None:
-        on_line(f"emptying {bucket}")
-        empty_bucket(target.aws.s3, bucket)
+    """Delete a stack, and before that what is in its bucket: again where something came into it meanwhile."""
+    if bucket is None:
+        delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
+        return
+    try:
+        _delete_emptied(target, stack, bucket, on_line)
+    except BucketNotEmptyError:
+        _delete_emptied(target, stack, bucket, on_line)
+
+
+def _delete_emptied(target: Target, stack: Stack, bucket: str, on_line: OnLine) -> None:
+    on_line(f"emptying {bucket}")
+    empty_bucket(target.aws.s3, bucket)
     delete_stack(target.aws, stack, poll_seconds=target.poll_seconds, on_status=on_line)
 
 

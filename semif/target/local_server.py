@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from semif.aws.clients import Aws, without_aws
+from semif.aws.clients import Aws, aws_errors, without_aws
 from semif.errors import SemifError
 from semif.project.root import how_to_install, with_toolkit
 from semif.signals import signals_put_off
@@ -131,6 +131,20 @@ def _start(root: Path, region: str | None, tied: bool) -> Server:
                 process.wait(_STOP_SECONDS)
     end = log.read_text(errors="replace").splitlines()[-20:]
     raise SemifError("\n".join(["the AWS on this machine did not start", *(f"  {line}" for line in end)]))
+
+
+def holds_stacks(aws: Aws) -> bool:
+    """Whether a stack of any environment is deployed on `aws`, the AWS on this machine.
+
+    All stacks are asked for there; in an account that is a right on all of them, which no policy of ours has.
+    """
+    with aws_errors():
+        pages = aws.cloudformation.get_paginator("describe_stacks").paginate()
+        stacks = [stack for page in pages for stack in page["Stacks"]]
+    return any(
+        stack["StackName"].startswith("Semif-") and stack["StackStatus"] != "DELETE_COMPLETE"
+        for stack in stacks
+    )
 
 
 def stop_server(root: Path) -> bool:

@@ -5,7 +5,7 @@ import time
 from botocore.exceptions import ClientError
 
 from semif.aws.clients import aws_errors
-from semif.aws.stacks import deployed_stacks, find_stack
+from semif.aws.stacks import find_stack, which_exist
 from semif.background.transform.jobs import jobs_of
 from semif.deployment.removal import remove_stack
 from semif.deployment.stages import destroy
@@ -91,7 +91,8 @@ def _left(bench: Bench) -> list[str]:
     try:
         target = bench.target()
         aws, environment = target.aws, target.environment
-        left = [f"the stack {name}" for name in deployed_stacks(aws, f"Semif-{bench.name}-")]
+        names = (environment.artifacts_stack, environment.endpoint_stack)
+        left = [f"the stack {name}" for name in which_exist(aws, names)]
         if find_endpoint(aws, environment.endpoint_name) is not None:
             left.append(f"the endpoint {environment.endpoint_name}, which bills")
         jobs = [job.name for job in jobs_of(aws, environment.endpoint_name) if job.is_going]

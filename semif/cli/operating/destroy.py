@@ -2,7 +2,6 @@
 
 import click
 
-from semif.aws.stacks import deployed_stacks
 from semif.cli.deployment_steps import sole_work
 from semif.cli.options import environment_argument, steps_on_stderr, target_options
 from semif.cli.output import json_option, print_json
@@ -59,7 +58,7 @@ def destroy_chain(steps: Steps, target: Target) -> list[str]:
         path.unlink(missing_ok=True)
     if target.local:
         target.lock_path.unlink(missing_ok=True)
-        if not deployed_stacks(target.aws, "Semif-"):
+        if not local_server.holds_stacks(target.aws):
             with steps.step("stop the AWS on this machine"):
                 local_server.stop_server(target.root)
     return deleted

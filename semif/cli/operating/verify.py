@@ -10,7 +10,7 @@ from types import FrameType
 import click
 
 from semif.aws.clients import Aws
-from semif.aws.stacks import deployed_stacks
+from semif.aws.stacks import which_exist
 from semif.cli.deployment_steps import sole_work
 from semif.cli.options import NumberRange, environment_argument, steps_on_stderr, target_options
 from semif.errors import SemifError
@@ -117,7 +117,8 @@ def _place(plan: Plan) -> str:
 
 def _refuse_leftovers(plan: Plan, aws: Aws) -> None:
     """Raise SemifError where stacks of an earlier verification are there, of another checkout perhaps."""
-    if there := deployed_stacks(aws, f"Semif-{plan.bench.name}-"):
+    made = plan.environment.model_copy(update={"name": plan.bench.name})
+    if there := which_exist(aws, (made.artifacts_stack, made.endpoint_stack)):
         raise SemifError(
             f"{', '.join(there)} is there already, of a verification that runs or was cut off; wait for its "
             "end, or delete the stacks"
@@ -172,7 +173,7 @@ def _aws(plan: Plan, root: Path) -> Iterator[Aws]:
             yield server.aws()
         finally:
             with suppress(SemifError):
-                if not deployed_stacks(server.aws(), "Semif-"):
+                if not local_server.holds_stacks(server.aws()):
                     local_server.stop_server(root)
     finally:
         for number, handler in before.items():

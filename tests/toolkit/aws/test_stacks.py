@@ -9,13 +9,11 @@ from moto import mock_aws
 
 from semif.aws.clients import Aws
 from semif.aws.stacks import (
-    BucketNotEmptyError,
-    Stack,
     delete_stack,
-    deployed_stacks,
     empty_bucket,
     find_stack,
     require_stack,
+    which_exist,
 )
 from semif.errors import SemifError
 from semif.lock.lock_file import Lock
@@ -44,39 +42,12 @@ def test_a_stack_is_found_with_its_outputs_until_it_is_deleted(aws: Aws) -> None
     assert stack.output("BucketName") == "models"
     with pytest.raises(SemifError, match="has no output RepositoryUri"):
         stack.output("RepositoryUri")
-    assert deployed_stacks(aws, "Semif-") == ["Semif-demo-Artifacts"]
+    names = ("Semif-demo-Endpoint", "Semif-demo-Artifacts")
+    assert which_exist(aws, names) == ["Semif-demo-Artifacts"]
     delete_stack(aws, stack, poll_seconds=0)
     assert find_stack(aws, stack.name) is None
     assert find_stack(aws, stack.id) is None
-    assert deployed_stacks(aws, "Semif-") == []
-
-
-def test_a_stack_that_will_not_go_names_its_resources() -> None:
-    aws = Aws(region="us-east-1", endpoint_url="http://127.0.0.1:9")
-    stack = Stack("Semif-demo-Artifacts", "arn", "CREATE_COMPLETE", "", {})
-    told = {
-        "StackName": stack.name,
-        "StackId": "arn",
-        "CreationTime": 0,
-        "StackStatus": "DELETE_FAILED",
-        "StackStatusReason": "The following resource(s) failed to delete: [Bucket].",
-    }
-    event = {
-        "StackId": "arn",
-        "EventId": "1",
-        "StackName": stack.name,
-        "Timestamp": 0,
-        "LogicalResourceId": "Bucket",
-        "ResourceStatus": "DELETE_FAILED",
-        "ResourceStatusReason": "The bucket you tried to delete is not empty",
-    }
-    with Stubber(aws.cloudformation) as stub:
-        stub.add_response("delete_stack", {})
-        stub.add_response("describe_stacks", {"Stacks": [told]})
-        stub.add_response("describe_stack_events", {"StackEvents": [event]})
-        with pytest.raises(BucketNotEmptyError) as caught:
-            delete_stack(aws, stack, poll_seconds=0)
-    assert str(caught.value).splitlines()[1] == "  Bucket: The bucket you tried to delete is not empty"
+    assert which_exist(aws, names) == []
 
 
 def test_a_bucket_is_emptied_of_versions_and_delete_markers(aws: Aws) -> None:

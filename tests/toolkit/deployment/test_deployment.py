@@ -25,6 +25,7 @@ from semif.errors import ProblemsError, SemifError
 from semif.lock.lock_file import TEMPLATE_METADATA, read_lock, write_lock
 from semif.target.target import Target
 from tests.support.servers.recorded import Recorded, Reply
+from tests.support.servers.recorded_deletion import FULL, GONE, NAME, RecordedStack
 from tests.support.servers.recorded_deployment import (
     cdk,
     configured,
@@ -492,36 +493,34 @@ def tell_bucket(account: Recorded, *names: str) -> None:
 def test_a_bucket_that_got_answers_while_its_endpoint_went_is_emptied_again(
     account: Recorded, target: Target
 ) -> None:
-    name = "Semif-demo-Endpoint"
-    stack = {"StackName": name, "StackId": "arn", "CreationTime": 0}
-    outputs = [{"OutputKey": "BucketName", "OutputValue": "answered"}]
-    failed = {
-        "EventId": "1",
-        "StackName": name,
-        "StackId": "arn",
-        "Timestamp": 0,
-        "LogicalResourceId": "Bucket",
-        "ResourceType": "AWS::S3::Bucket",
-        "ResourceStatus": "DELETE_FAILED",
-        "ResourceStatusReason": "The bucket you tried to delete is not empty. You must delete all versions.",
-    }
-    aws = account.aws
-    account.tell(
-        aws.cloudformation,
-        "describe_stacks",
-        {"Stacks": [stack | {"StackStatus": "CREATE_COMPLETE", "Outputs": outputs}]},
-        {"Stacks": [stack | {"StackStatus": "DELETE_FAILED"}]},
-        ("ValidationError", "Stack with id arn does not exist"),
-    )
-    account.tell(aws.cloudformation, "delete_stack", {})
-    account.tell(aws.cloudformation, "describe_stack_events", {"StackEvents": [failed]})
+    stack = RecordedStack(account, FULL, outputs={"BucketName": "answered"})
     tell_bucket(account, "answered")
     answer = {"Versions": [{"Key": "answers/j/1", "VersionId": "null"}]}
-    account.tell(aws.s3, "list_object_versions", {}, answer, {})
-    account.tell(aws.s3, "delete_objects", {})
-    assert destroy(target, lambda _: None) == [name]
-    assert account.asked.count("DeleteStack") == 2
+    account.tell(account.aws.s3, "list_object_versions", {}, answer, {})
+    account.tell(account.aws.s3, "delete_objects", {})
+    assert destroy(target, lambda _: None) == [NAME]
+    assert len(stack.requests) == 2
     assert account.asked.count("DeleteObjects") == 1
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_what_is_gone_is_left_out_whatever_would_not_go_before(
+    account: Recorded, target: Target, earlier: bool
+) -> None:
+    """A bucket that was not empty, in the attempt before or in somebody's of last week."""
+    stack = RecordedStack(account, *([] if earlier else [FULL]), GONE, outputs={"BucketName": "answered"})
+    if earlier:
+        stack.failed_before(FULL, token="last-week")
+    tell_bucket(account, "answered")
+    account.tell(account.aws.s3, "list_object_versions", {})
+    account.tell(
+        account.aws.sagemaker, "describe_endpoint", ("ValidationException", "Could not find endpoint")
+    )
+    lines: list[str] = []
+    assert destroy(target, lines.append) == [NAME]
+    assert "leaving out what is gone: Endpoint" in lines
+    without = [request.get("RetainResources.member.1") for request in stack.requests]
+    assert without == [*([] if earlier else [None]), None, "Endpoint"]
 
 
 def test_a_bucket_that_the_stack_did_not_make_is_never_emptied(account: Recorded, target: Target) -> None:
@@ -611,23 +610,8 @@ def test_an_endpoint_that_came_to_its_end_is_made_anew(
     """Its stack goes first, without what is gone where CloudFormation stumbles over that."""
     target = expiring(target)
     tell_stack(account, NEW)
-    there = ("UPDATE_COMPLETE", EXPIRED)
-    failed = [("DELETE_FAILED", EXPIRED)] if stuck else []
-    tell_end(account, there, there, there, *failed, None, ("CREATE_COMPLETE", FUTURE))
-    events = [
-        {
-            "EventId": "1",
-            "StackName": "Semif-demo-Endpoint",
-            "StackId": "arn",
-            "Timestamp": 0,
-            "LogicalResourceId": "EndpointEndpoint1A2B",
-            "ResourceType": "AWS::SageMaker::Endpoint",
-            "ResourceStatus": "DELETE_FAILED",
-            "ResourceStatusReason": "Could not find endpoint",
-        }
-    ]
-    account.tell(account.aws.cloudformation, "describe_stack_events", {"StackEvents": events})
-    account.tell(account.aws.cloudformation, "delete_stack", {})
+    ends = [{"EndpointExpiresAt": end} for end in (EXPIRED, FUTURE)]
+    stack = RecordedStack(account, *([GONE] if stuck else []), outputs=ends[0], anew=ends[1])
     missing = ("ValidationException", "Could not find endpoint")
     gone = [missing] * (3 if stuck else 2)
     tell_endpoint(account, NEW, *gone, endpoint("InService"))
@@ -635,8 +619,8 @@ def test_an_endpoint_that_came_to_its_end_is_made_anew(
     lines: list[str] = []
     assert deploy_endpoint(target, lines.append) == NEW
     assert lines[0] == "semif-demo came to its end; its stack is made anew"
-    assert ("leaving out what is gone: EndpointEndpoint1A2B" in lines) == stuck
-    assert account.asked.count("DeleteStack") == 1 + stuck
+    assert ("leaving out what is gone: Endpoint" in lines) == stuck
+    assert len(stack.requests) == 1 + stuck
 
 
 def test_an_endpoint_that_is_gone_before_its_end_is_no_reason_to_delete_its_stack(

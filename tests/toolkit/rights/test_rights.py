@@ -1,19 +1,15 @@
 """The table of rights: the page shows it, the policies are made of it, and it has what the toolkit calls."""
 
-import ast
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import botocore.session
 import pytest
-from botocore import xform_name
 from click.testing import CliRunner
 
 from semif.cli import main
@@ -24,27 +20,11 @@ from semif.rights.policies import policy
 from semif.rights.right import TASKS
 from semif.rights.table import OF_NO_ENVIRONMENT, RIGHTS
 from tests.infra.account_cases import ACCOUNT_CASES, BUCKET, FILES_BUCKET, ROLE_ARN
+from tests.toolkit.rights.calls import called, rights_of_operations
 
 ACCOUNT, REGION = "111122223333", "eu-central-1"
-SEMIF = Path(__file__).parents[3] / "semif"
 MANAGED_POLICY_CHARACTERS = 6144
 """Without white space ("IAM and AWS STS quotas", IAM user guide, read 2026-11-30)."""
-OF_S3 = {
-    "head_object": ["s3:GetObject"],
-    "head_bucket": ["s3:ListBucket"],
-    "list_objects_v2": ["s3:ListBucket"],
-    "list_object_versions": ["s3:ListBucketVersions"],
-    "get_bucket_encryption": ["s3:GetEncryptionConfiguration"],
-    "delete_object": ["s3:DeleteObject", "s3:DeleteObjectVersion"],
-    "delete_objects": ["s3:DeleteObjectVersion"],
-    "upload_fileobj": ["s3:PutObject"],
-    "download_file": ["s3:GetObject"],
-    "download_fileobj": ["s3:GetObject"],
-    "copy": ["s3:GetObject", "s3:PutObject"],
-}
-"""The rights that S3 asks for where they are not called as the operation, and of boto3's own transfers."""
-TRANSFERS = {"upload_fileobj", "download_file", "download_fileobj", "copy"}
-"""Boto3's own; its operations take no positional arguments, and other things of their names do."""
 ASKED_BESIDE = {
     "sts:AssumeRole": "the CDK's command line",
     "s3:AbortMultipartUpload": "boto3's transfers, where they fail",
@@ -64,56 +44,6 @@ WITHOUT_RESOURCES = {
     "servicequotas:ListAWSDefaultServiceQuotas",
     "servicequotas:ListServiceQuotas",
 }
-
-
-@cache
-def rights_of_operations() -> dict[str, set[str]]:
-    """Rights by method of boto3, for the services whose clients semif/aws/clients.py makes."""
-    services = re.findall(r'session\.client\("([a-z0-9-]+)"', (SEMIF / "aws" / "clients.py").read_text())
-    assert len(services) > 10
-    session = botocore.session.get_session()
-    rights: dict[str, set[str]] = {}
-    for service in services:
-        model = session.get_service_model(service)
-        prefix = "cloudwatch" if service == "cloudwatch" else model.signing_name
-        for operation in model.operation_names:
-            method = xform_name(operation)
-            rights.setdefault(method, set()).update(
-                OF_S3.get(method, [f"s3:{operation}"]) if service == "s3" else [f"{prefix}:{operation}"]
-            )
-    return rights | {method: set(needed) for method, needed in OF_S3.items()}
-
-
-def called_in(tree: ast.AST) -> Iterator[str]:
-    """Methods of boto3's clients that a module calls, by paginators too."""
-    known = rights_of_operations()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            continue
-        method = node.func.attr
-        if method in {"get_paginator", "get_waiter"}:
-            argument = node.args[0]
-            assert isinstance(argument, ast.Constant), "name the operation where it is asked for"
-            yield str(argument.value)
-        elif method in known and (bool(node.args) == (method in TRANSFERS)):
-            yield method
-
-
-@cache
-def called() -> frozenset[str]:
-    paths = SEMIF.rglob("*.py")
-    return frozenset(method for path in paths for method in called_in(ast.parse(path.read_text())))
-
-
-def test_calls_are_found_and_nothing_else_is_taken_for_one() -> None:
-    text = """
-aws.sagemaker.search(Resource="Endpoint")
-aws.s3.copy(source, bucket, key)
-pages = self.aws.logs.get_paginator("describe_log_groups")
-re.search("a", "b")
-content.copy()
-"""
-    assert set(called_in(ast.parse(text))) == {"search", "copy", "describe_log_groups"}
 
 
 def test_every_call_of_the_toolkit_is_in_the_table() -> None:

@@ -8,16 +8,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from semif.aws.clients import Aws
+from semif.cli import main
+from semif.environment.environment import load_environment
 from semif.errors import SemifError
 from semif.project.root import PROJECT_VARIABLE
+from semif.rights.place import Place
+from semif.rights.policies import policy
+from semif.rights.right import Task
 from semif.verify.meter import Meter
 from semif.verify.plan import Plan, make_plan
 from semif.verify.report import write_report
 from semif.verify.step import Bench, Phase, Step, SurpriseError
 from semif.verify.walk import Walk
 from tests.support.checkout import REPOSITORY
+from tests.support.servers.policy_guard import enforce
 
 EMPTY_STACK = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
 
@@ -126,16 +133,43 @@ def test_an_interrupt_goes_on_after_the_clean_up(project: Path, end: BaseExcepti
     assert [status for _, status in told(walk)] == ["not run", "not run"]
 
 
-def test_what_cannot_be_taken_away_is_told_and_the_file_that_deletes_it_stays(
-    project: Path, account: Aws
+def rights_of(account: Aws, monkeypatch: pytest.MonkeyPatch, *tasks: Task) -> None:
+    """Have whoever asks CloudFormation hold what `semif iam verify-demo` prints for `tasks`, and no more."""
+    environment = load_environment("demo").model_copy(update={"name": "verify-demo"})
+    caller, asking = account.account(), Aws(region=account.region)
+    place = Place(environment, caller, account.region)
+    enforce(asking, caller, *(policy(place, task) for task in tasks))
+    monkeypatch.setattr(Aws, "from_profile", lambda **_: asking)
+
+
+def test_the_rights_of_deploy_and_verify_are_all_that_it_takes(
+    project: Path, account: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = "Semif-verify-demo-Somebody"
+    rights_of(account, monkeypatch, "deploy", "verify")
+    names = ("Semif-verify-demo-Artifacts", "Semif-verify-demo-Endpoint")
+    for name in names:
+        account.cloudformation.create_stack(StackName=name, TemplateBody=EMPTY_STACK)
+    refused = CliRunner().invoke(main, ["verify", "demo", "--yes", "--max-cost", "100", "--output", "out"])
+    assert refused.exit_code == 1
+    assert f"{', '.join(names)} is there already, of a verification that runs" in refused.stderr
+    walk = walk_of((step("deploy"),), max_usd=1e9)
+    walk.go()
+    assert (walk.exit_status, walk.left, left_in(project)) == (0, [], ["demo.toml"])
+    assert account.cloudformation.describe_stacks()["Stacks"] == []
+
+
+def test_what_cannot_be_taken_away_is_told_and_the_file_that_deletes_it_stays(
+    project: Path, account: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rights_of(account, monkeypatch, "diff", "verify")
+    name = "Semif-verify-demo-Endpoint"
     account.cloudformation.create_stack(StackName=name, TemplateBody=EMPTY_STACK)
     walk = walk_of((step("deploy"),), max_usd=1e9)
     walk.go()
     account.cloudformation.delete_stack(StackName=name)
     assert walk.exit_status == 2
     assert walk.left[0] == f"the stack {name}"
+    assert "the AWS credentials do not allow DeleteStack" in walk.left[1]
     assert "run `semif destroy verify-demo`" in walk.left[-1]
     assert left_in(project) == ["demo.toml", "verify-demo.toml"]
     with pytest.raises(SemifError, match="from a verification that was cut off"):
@@ -145,14 +179,15 @@ def test_what_cannot_be_taken_away_is_told_and_the_file_that_deletes_it_stays(
 def test_the_stacks_of_the_environment_are_deleted_and_another_ones_are_not(
     project: Path, account: Aws
 ) -> None:
-    own, other = "Semif-verify-demo-Endpoint", "Semif-demo-Endpoint"
-    for name in (own, other):
+    own, other = "Semif-verify-demo-Endpoint", ["Semif-demo-Endpoint", "Semif-verify-demo-pool-Endpoint"]
+    for name in (own, *other):
         account.cloudformation.create_stack(StackName=name, TemplateBody=EMPTY_STACK)
     walk = walk_of((step("deploy"),), max_usd=1e9)
     walk.go()
     stacks = [stack["StackName"] for stack in account.cloudformation.describe_stacks()["Stacks"]]
-    account.cloudformation.delete_stack(StackName=other)
-    assert (walk.exit_status, stacks) == (0, [other])
+    for name in other:
+        account.cloudformation.delete_stack(StackName=name)
+    assert (walk.exit_status, stacks) == (0, other)
 
 
 def test_the_report_is_dated_holds_no_account_and_moves_rows_whose_steps_were_all_seen(
