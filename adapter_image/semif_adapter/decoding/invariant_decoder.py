@@ -1,14 +1,15 @@
 """Invariant mode: one prompt after another, each on a stream of its own; no bit depends on the others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeVar
 
 from semif_adapter.decoding.continuations import read_continuations
 from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.prefixes.prefix_cache import PrefixCache
 from semif_adapter.decoding.self_test import can_cut_tail, prove
-from semif_adapter.decoding.steps import Steps, in_turn
+from semif_adapter.decoding.steps import Steps, in_turn, then
 from semif_adapter.decoding.streams import Stream
 from semif_adapter.decoding.tiles import choose_tiles
 from semif_adapter.llama.context import Context
@@ -60,9 +61,11 @@ class InvariantDecoder:
         self._prefixes.release(stream)
         return computed
 
-    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+    def decode_all(
+        self, asked: Sequence[AskedPrompt], read: Callable[[int, DecodedPrompt], T]
+    ) -> Steps[list[T]]:
         """Each as `decode` does."""
-        return self.join([self.decode(one) for one in asked])
+        return self.join([then(self.decode(one), partial(read, place)) for place, one in enumerate(asked)])
 
     def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run a prompt on a stream, and the continuations one after another behind it."""

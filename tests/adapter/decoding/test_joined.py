@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.wire import Layout, Result
-from semif_adapter.decoding.decoder import AskedPrompt
+from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.joined_decoder import BRANCHES, JoinedDecoder
 from semif_adapter.decoding.prefixes import sole_prefix
 from semif_adapter.decoding.steps import complete
 from semif_adapter.engine.engine import Engine
-from semif_adapter.llama.context import BATCH_TOKENS, LEAST_JOINED, SHORT_TOKENS
+from semif_adapter.llama.context import BATCH_TOKENS, LEAST_JOINED, SHORT_TOKENS, Rows
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
 from tests.support.models.engines import fresh_engines
@@ -102,6 +102,10 @@ SAMPLE = np.arange(40, 90, dtype=np.int32)
 lengths = st.lists(st.sampled_from((1, 7, 30, 33, 63, 64, 65, 150, 256, 257, 700)), min_size=1, max_size=20)
 
 
+def rows_of(_place: int, decoded: DecodedPrompt) -> Rows:
+    return decoded.rows
+
+
 @pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
 @given(schedule=st.lists(st.tuples(st.sampled_from((20, 300)), lengths), min_size=2, max_size=3))
 @settings(
@@ -129,13 +133,13 @@ def test_whatever_shapes_of_passes_the_prompts_make(
         closing(JoinedDecoder(model, sample=SAMPLE, **memory)) as decoder,
         closing(InvariantDecoder(model, sample=SAMPLE, streams=2, **memory)) as invariant,
     ):
-        first = [complete(decoder.decode_all(asked), decoder.context.run) for asked in requests]
+        first = [complete(decoder.decode_all(asked, rows_of), decoder.context.run) for asked in requests]
         for asked, told in zip(requests, first, strict=True):
-            again = complete(decoder.decode_all(asked), decoder.context.run)
-            apart = complete(invariant.decode_all(asked), invariant.context.run)
+            again = complete(decoder.decode_all(asked, rows_of), decoder.context.run)
+            apart = complete(invariant.decode_all(asked, rows_of), invariant.context.run)
             for one, other, alone in zip(told, again, apart, strict=True):
-                np.testing.assert_array_equal(one.rows, other.rows)
-                np.testing.assert_allclose(one.rows, alone.rows, atol=TOLERANCE)
+                np.testing.assert_array_equal(one, other)
+                np.testing.assert_allclose(one, alone, atol=TOLERANCE)
 
 
 texts = st.sampled_from(

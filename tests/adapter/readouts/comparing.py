@@ -101,7 +101,8 @@ def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> It
                         for prompt in written.prompts
                     ]
                     uncut = replace(written, prompts=tuple(whole))
-                    reading = uncut.read(complete(decoder.decode_all(uncut.asked), decoder.context.run), None)
+                    heard = complete(decoder.decode_all(uncut.asked, uncut.hear), decoder.context.run)
+                    reading = uncut.read(heard, None)
                     names = (option.id for option in written.question.options)
                     told[written.question.id] = dict(zip(names, np.exp(reading.logits).tolist(), strict=True))
                 return told
