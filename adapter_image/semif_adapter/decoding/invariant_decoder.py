@@ -32,9 +32,13 @@ class InvariantDecoder:
         context_tokens: int,
         threads: int,
         sample: Tokens,
+        saved_bytes: int,
         reads_head: bool = False,
     ) -> None:
-        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`."""
+        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`.
+
+        Saved beginnings of prompts take `saved_bytes` at most.
+        """
         self.context = Context(model, streams=streams, context_tokens=context_tokens, threads=threads)
         self.can_cut = not model.has_recurrent_layers and can_cut_tail(self.context, sample)
         tiles = choose_tiles(self.context, model, sample, reads_head=reads_head) if self.can_cut else None
@@ -43,7 +47,7 @@ class InvariantDecoder:
         # llama.cpp leaves out of a state what a sliding window no longer sees, so that the rest is restored
         # into other cells: other last bits, of prompts longer than the self-test's.
         saves_dropped = self.can_cut and restores and not model.has_sliding_window
-        self._prefixes = PrefixCache(opened, saves_dropped=saves_dropped)
+        self._prefixes = PrefixCache(opened, saved_bytes=saved_bytes, saves_dropped=saves_dropped)
 
     def prime(self, system: Tokens) -> Steps[None]:
         """Have `system` on every stream that nobody has."""

@@ -57,9 +57,13 @@ class JoinedDecoder:
         context_tokens: int,
         threads: int,
         sample: Tokens,
+        saved_bytes: int,
         reads_head: bool = False,
     ) -> None:
-        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`."""
+        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`.
+
+        Saved beginnings of prompts take `saved_bytes` at most.
+        """
         self.context = Context(
             model,
             streams=1,
@@ -71,7 +75,8 @@ class JoinedDecoder:
         self._tiles = choose_tiles(self.context, model, sample, reads_head=reads_head) if can_cut else None
         self._stream = Stream(self.context, 0, can_cut=can_cut, tiles=self._tiles)
         # Of prompts longer than the self-test's llama.cpp leaves out what a sliding window no longer sees.
-        self._prefix = SolePrefix(self._stream, restores=not model.has_sliding_window)
+        restores = not model.has_sliding_window
+        self._prefix = SolePrefix(self._stream, saved_bytes=saved_bytes, restores=restores)
         self.invariant = self._prove(sample, reads_head=reads_head)
         if not self.invariant and self._prefix.restores:
             self._prefix.restores = False

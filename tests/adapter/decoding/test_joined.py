@@ -18,12 +18,13 @@ from semif_adapter.contract.wire import Layout, Result
 from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.invariant_decoder import InvariantDecoder
 from semif_adapter.decoding.joined_decoder import BRANCHES, JoinedDecoder
-from semif_adapter.decoding.prefixes import sole_prefix
 from semif_adapter.decoding.steps import complete
+from semif_adapter.engine import setup
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import BATCH_TOKENS, LEAST_JOINED, SHORT_TOKENS, Rows
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.machine.memory import MAX_STATE_BYTES
 from tests.support.models.engines import fresh_engines
 from tests.support.models.interleaved import Interleaved, Request, ask, events, request_kinds
 from tests.support.models.leaving import in_the_middle_of_a_pass
@@ -127,7 +128,8 @@ def test_whatever_shapes_of_passes_the_prompts_make(
     for depth, counts in schedule:
         state = tokens(depth)
         requests.append([AskedPrompt((SAMPLE, state, tokens(count))) for count in counts])
-    path, memory = tiny_gguf(architecture=architecture), {"context_tokens": CONTEXT, "threads": 1}
+    path = tiny_gguf(architecture=architecture)
+    memory = {"context_tokens": CONTEXT, "threads": 1, "saved_bytes": MAX_STATE_BYTES}
     with (
         closing(Model(library, path, 0)) as model,
         closing(JoinedDecoder(model, sample=SAMPLE, **memory)) as decoder,
@@ -251,7 +253,7 @@ def test_prefixes_come_back_from_their_saved_states(
     with fresh() as engine:
         assert [cached(engine, state) for state in states] == [system] * len(states)
         assert [cached(engine, state) for state in states] == [system + len(state) + 2 for state in states]
-    monkeypatch.setattr(sole_prefix, "MAX_STATE_BYTES", 1)
+    monkeypatch.setattr(setup, "saved_bytes", lambda *_, **__: 1)
     with fresh() as engine:
         found = [cached(engine, state) for state in states[:2] * 2]
         assert found[-1] == system + len(states[1]) + 2  # the one that was saved last always stays

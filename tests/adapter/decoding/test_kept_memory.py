@@ -11,10 +11,14 @@ from bench.models.tiny_models import WIDE_TOKENS
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.wire import Mode
 from semif_adapter.decoding.batched_decoder import ROWS_KEPT
+from semif_adapter.machine import mode_memory
 from semif_adapter.machine.mode_memory import JOINED_BRANCHES
 from tests.support.models.engines import fresh_engines
+from tests.support.models.interleaved import ask
 
 ROW = 4 * WIDE_TOKENS
+BESIDE = 300_000
+"""Bytes of a request's own tokens and names, and of its answer: less than a state of a long prompt."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -59,3 +63,31 @@ def test_rows_of_logits_are_read_as_they_come(
         assert sum(result.timing.rotations for result in computation.result.results) > ROWS_KEPT
     print(mode, grown.bytes / ROW)
     assert grown.bytes <= rows * ROW
+
+
+@pytest.mark.parametrize("streams", [2, 4])
+@pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
+@pytest.mark.parametrize("mode", ["invariant", "joined", "batched"])
+def test_saved_states_take_no_more_than_is_announced(
+    tiny_gguf: Callable[..., Path],
+    library_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    mode: Mode,
+    architecture: str,
+    streams: int,
+) -> None:
+    """Of more prompts than may stay, each nearly as long as may be, one after another and then again."""
+    monkeypatch.setattr(mode_memory, "MAX_STATE_BYTES", 1 << 20)  # less than a state of plain attention
+    path = tiny_gguf(architecture=architecture)
+    fresh = fresh_engines(path, library_dir, readout="letters", mode=mode, streams=streams)
+    with caplog.at_level("INFO", logger="semif_adapter.engine.engine"), fresh(context_tokens=4096) as engine:
+        [announced] = [
+            vars(record)["fields"]["saved_states_bytes"]
+            for record in caplog.records
+            if record.message == "memory"
+        ]
+        with most_grown() as grown:
+            for letter in "abcdefghabc":
+                engine.score([ask(letter * 3700), ask(letter * 3700, 1)], "state-first")
+    assert grown.bytes <= announced + BESIDE
