@@ -21,6 +21,7 @@ from bench.models.random_gguf import (
 
 LAYERS, WIDTH = 2, 64
 WINDOW = 24  # tokens that an attention layer with a sliding window sees
+WIDE_TOKENS = 20_000  # of a vocabulary whose rows of logits are larger than all else of a request
 
 _TINY = Shape("qwen3", LAYERS, WIDTH, 128, 2, 2, 32, context=4096, rope_base=1e6, ties_embeddings=False)
 SHAPES = {
@@ -39,6 +40,7 @@ SHAPES = {
 
 VOCABULARIES: dict[str, Callable[[], Vocabulary]] = {
     "bytes": byte_vocabulary,
+    "wide": lambda: byte_vocabulary().padded(WIDE_TOKENS),
     "sentencepiece": partial(sentencepiece_vocabulary, byte_tokens=True),
     "sentencepiece-without-bytes": partial(sentencepiece_vocabulary, byte_tokens=False),
 }

@@ -1,13 +1,13 @@
 """What a model needs, estimated before any deploy: memory on its instance, and time to start.
 
-Memory is weights (the file's bytes), context (keys and values of every token that may be kept), saved prompts
-and overhead. The preset names its context's bytes a token; where it does not, nothing is guessed: the context
-is left out and a warning says so.
+Memory is weights (the file's bytes), context (keys and values of every token that may be kept, and a hybrid
+model's recurrent states), saved prompts and overhead. The preset names its context's bytes a token; where it
+does not, nothing is guessed: the context is left out and a warning says so.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from semif.models.presets import AnyPreset, Preset
 from semif.sagemaker.instances import InstanceType, instance_type
@@ -57,9 +57,15 @@ def decision_need(preset: AnyPreset, settings: Settings) -> MemoryNeed:
     """What our adapter takes with these settings."""
     mode = chosen_mode(settings, on_gpu=settings.gpu_layers != 0)
     held = context_size(mode, streams=settings.streams, context_tokens=settings.context_tokens)
-    need = _need(preset, tokens=held.tokens, saved_prompts=0, gpu_layers=settings.gpu_layers)
-    longest = (need.context or 0) * settings.context_tokens // held.tokens
-    return replace(need, saved_prompts=saved_bytes(mode, longest))
+    longest = _context(preset, settings.context_tokens, 1) or 0
+    can_cut = not _gguf(preset).recurrent_bytes
+    return _need(
+        preset,
+        tokens=held.tokens,
+        sequences=held.sequences,
+        saved_prompts=saved_bytes(mode, longest, streams=settings.streams, can_cut=can_cut),
+        gpu_layers=settings.gpu_layers,
+    )
 
 
 def text_need(preset: AnyPreset, variables: Mapping[str, str], *, on_gpu: bool) -> MemoryNeed:
@@ -68,6 +74,7 @@ def text_need(preset: AnyPreset, variables: Mapping[str, str], *, on_gpu: bool) 
     return _need(
         preset,
         tokens=int(variables["SM_LLAMA_CPP_CTX_SIZE"]),
+        sequences=_number(variables, "SM_LLAMA_CPP_PARALLEL", 1),
         saved_prompts=int(variables["SM_LLAMA_CPP_CACHE_RAM"]) << 20,
         gpu_layers=(-1 if layers >= 999 else layers) if on_gpu else 0,
     )
@@ -90,12 +97,24 @@ def decider_need(preset: AnyPreset) -> MemoryNeed:
     )
 
 
-def _need(preset: AnyPreset, *, tokens: int, saved_prompts: int, gpu_layers: int) -> MemoryNeed:
+def _gguf(preset: AnyPreset) -> Preset:
     assert isinstance(preset, Preset), "the kind's own presets are of GGUFs"
-    per_token = preset.context_bytes_per_token
+    return preset
+
+
+def _context(preset: AnyPreset, tokens: int, sequences: int) -> int | None:
+    """Bytes of `tokens` tokens of `sequences` prompts; None where the preset does not tell."""
+    told = _gguf(preset)
+    per_token = told.context_bytes_per_token
+    return per_token * tokens + told.recurrent_bytes * sequences if per_token else None
+
+
+def _need(
+    preset: AnyPreset, *, tokens: int, sequences: int, saved_prompts: int, gpu_layers: int
+) -> MemoryNeed:
     return MemoryNeed(
         weights=preset.bytes,
-        context=per_token * tokens if per_token else None,
+        context=_context(preset, tokens, sequences),
         context_tokens=tokens,
         saved_prompts=saved_prompts,
         overhead=OVERHEAD_BYTES,

@@ -87,6 +87,9 @@ class Preset(AnyPreset):
     context_bytes_per_token: Annotated[int, Field(ge=1, le=16_777_216)] | None = None
     """Keys and values of one token, in 16-bit floats: layers with full attention x KV heads x (key length +
     value length) x 2. Says whether a context fits an instance; None: that is not checked."""
+    recurrent_bytes: Annotated[int, Field(ge=0, le=4_294_967_296)] = 0
+    """State of one prompt in a hybrid model's layers without full attention, in 32-bit floats: these layers x
+    (inner size x state size + (convolution kernel - 1) x (inner size + 2 x groups x state size)) x 4."""
     published: tuple[Published, ...] = ()
 
     @property

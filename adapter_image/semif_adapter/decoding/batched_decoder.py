@@ -4,8 +4,9 @@ The sequences share all cells, so that a question is a fork of its state, and an
 question. The last bits of a logit then depend on what else is computed and resident: docs/performance.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.forks import continue_on_fork
 from semif_adapter.decoding.forks import portions as side_by_side
 from semif_adapter.decoding.prefixes.prefix_tree import PrefixTree, Room
-from semif_adapter.decoding.steps import Steps, forward, together
+from semif_adapter.decoding.steps import Steps, forward, then, together
 from semif_adapter.llama.context import ROWS_AT_ONCE, Context
 from semif_adapter.llama.model import Model, Tokens
 from semif_adapter.machine.mode_memory import BATCHED_SEQUENCES as SEQUENCES
@@ -64,9 +65,11 @@ class BatchedDecoder:
         self._tree.release(hold)
         return hold.computed
 
-    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+    def decode_all(
+        self, asked: Sequence[AskedPrompt], read: Callable[[int, DecodedPrompt], T]
+    ) -> Steps[list[T]]:
         """Each as `decode` does."""
-        return self.join([self.decode(one) for one in asked])
+        return self.join([then(self.decode(one), partial(read, place)) for place, one in enumerate(asked)])
 
     def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run a prompt on a fork of its prefix, and the continuations side by side on forks of that."""

@@ -1,6 +1,6 @@
 """How prompts go through the model: what the decoders of all modes have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -55,8 +55,13 @@ class Decoder(Protocol):
     def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run a whole prompt, and each of its continuations behind it."""
 
-    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
-        """Run prompts of one request, each as `decode` does or, with `joins_questions`, side by side."""
+    def decode_all(
+        self, asked: Sequence[AskedPrompt], read: Callable[[int, DecodedPrompt], T]
+    ) -> Steps[list[T]]:
+        """Run prompts of one request, each as `decode` does or, with `joins_questions`, side by side.
+
+        What `read` makes of each, by its place, is kept and not the rows: some are as long as the vocabulary.
+        """
 
     def join(self, parts: Sequence[Steps[T]]) -> Steps[list[T]]:
         """Do what can be done in any order; the results in theirs."""

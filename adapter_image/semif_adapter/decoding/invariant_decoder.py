@@ -1,14 +1,15 @@
 """Invariant mode: one prompt after another, each on a stream of its own; no bit depends on the others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeVar
 
 from semif_adapter.decoding.continuations import read_continuations
 from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
 from semif_adapter.decoding.prefixes.prefix_cache import PrefixCache
 from semif_adapter.decoding.self_test import can_cut_tail, prove
-from semif_adapter.decoding.steps import Steps, in_turn
+from semif_adapter.decoding.steps import Steps, in_turn, then
 from semif_adapter.decoding.streams import Stream
 from semif_adapter.decoding.tiles import choose_tiles
 from semif_adapter.llama.context import Context
@@ -31,9 +32,13 @@ class InvariantDecoder:
         context_tokens: int,
         threads: int,
         sample: Tokens,
+        saved_bytes: int,
         reads_head: bool = False,
     ) -> None:
-        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`."""
+        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`.
+
+        Saved beginnings of prompts take `saved_bytes` at most.
+        """
         self.context = Context(model, streams=streams, context_tokens=context_tokens, threads=threads)
         self.can_cut = not model.has_recurrent_layers and can_cut_tail(self.context, sample)
         tiles = choose_tiles(self.context, model, sample, reads_head=reads_head) if self.can_cut else None
@@ -42,7 +47,7 @@ class InvariantDecoder:
         # llama.cpp leaves out of a state what a sliding window no longer sees, so that the rest is restored
         # into other cells: other last bits, of prompts longer than the self-test's.
         saves_dropped = self.can_cut and restores and not model.has_sliding_window
-        self._prefixes = PrefixCache(opened, saves_dropped=saves_dropped)
+        self._prefixes = PrefixCache(opened, saved_bytes=saved_bytes, saves_dropped=saves_dropped)
 
     def prime(self, system: Tokens) -> Steps[None]:
         """Have `system` on every stream that nobody has."""
@@ -60,9 +65,11 @@ class InvariantDecoder:
         self._prefixes.release(stream)
         return computed
 
-    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+    def decode_all(
+        self, asked: Sequence[AskedPrompt], read: Callable[[int, DecodedPrompt], T]
+    ) -> Steps[list[T]]:
         """Each as `decode` does."""
-        return self.join([self.decode(one) for one in asked])
+        return self.join([then(self.decode(one), partial(read, place)) for place, one in enumerate(asked)])
 
     def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run a prompt on a stream, and the continuations one after another behind it."""

@@ -4,7 +4,7 @@ So an answer is a function of its request alone, its other questions included: n
 what is cached or of the load (record 0018). Many short prompts become few full passes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -57,9 +57,13 @@ class JoinedDecoder:
         context_tokens: int,
         threads: int,
         sample: Tokens,
+        saved_bytes: int,
         reads_head: bool = False,
     ) -> None:
-        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`."""
+        """Test the model on tokens of `sample`, and its decision head. Raises StartupError as `Context`.
+
+        Saved beginnings of prompts take `saved_bytes` at most.
+        """
         self.context = Context(
             model,
             streams=1,
@@ -71,7 +75,8 @@ class JoinedDecoder:
         self._tiles = choose_tiles(self.context, model, sample, reads_head=reads_head) if can_cut else None
         self._stream = Stream(self.context, 0, can_cut=can_cut, tiles=self._tiles)
         # Of prompts longer than the self-test's llama.cpp leaves out what a sliding window no longer sees.
-        self._prefix = SolePrefix(self._stream, restores=not model.has_sliding_window)
+        restores = not model.has_sliding_window
+        self._prefix = SolePrefix(self._stream, saved_bytes=saved_bytes, restores=restores)
         self.invariant = self._prove(sample, reads_head=reads_head)
         if not self.invariant and self._prefix.restores:
             self._prefix.restores = False
@@ -79,7 +84,7 @@ class JoinedDecoder:
 
     def _prove(self, sample: Tokens, *, reads_head: bool) -> bool:
         def answer(asked: Sequence[AskedPrompt]) -> list[Rows]:
-            return [one.rows for one in complete(self.decode_all(asked), self.context.run)]
+            return complete(self.decode_all(asked, lambda _, one: one.rows), self.context.run)
 
         return prove_joined(answer, self._forget, sample, reads_head=reads_head)
 
@@ -112,17 +117,25 @@ class JoinedDecoder:
 
     def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run a prompt that no other one stands beside."""
-        [decoded] = yield from self.decode_all((asked,))
+        [decoded] = yield from self.decode_all((asked,), lambda _, one: one)
         return decoded
 
-    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
-        """Run prompts of one request side by side, as many at once as the context takes."""
-        decoded: list[DecodedPrompt] = []
+    def decode_all(
+        self, asked: Sequence[AskedPrompt], read: Callable[[int, DecodedPrompt], T]
+    ) -> Steps[list[T]]:
+        """Run prompts of one request side by side, as many at once as the context takes.
+
+        What `read` makes of each is kept; a request that rests between portions has no rows of logits.
+        """
+        told: list[T] = []
         for portion in _portions([self._with_short_end(one) for one in asked]):
-            if decoded:
+            if told:
                 yield from self._prefix.rest()
-            decoded += yield from self._decode_portion(portion)
-        return decoded
+            told += [
+                read(place, one)
+                for place, one in enumerate((yield from self._decode_portion(portion)), len(told))
+            ]
+        return told
 
     def keeping(self, segments: Sequence[Tokens]) -> AbstractContextManager[None]:  # noqa: ARG002 - see below
         """There is one prefix in the context; the others are saved."""

@@ -14,6 +14,7 @@ from semif_adapter.llama.context import LEAST_JOINED, SHORT_TOKENS, Context, Pas
 from semif_adapter.llama.model import Tokens
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 Steps = Generator[Sequence[Pass], Sequence[Rows], T]
 """Yields passes that do not wait for each other, and is sent the rows of each; none at all means: nothing
@@ -57,6 +58,11 @@ def cuts(count: int, most: int) -> list[tuple[int, int]]:
     if len(starts) > 1 and LEAST_JOINED <= count - starts[-1] < SHORT_TOKENS:
         del starts[-1]
     return list(pairwise((*starts, count)))
+
+
+def then(steps: Steps[T], read: Callable[[T], U]) -> Steps[U]:
+    """What `read` makes of the result, at once."""
+    return read((yield from steps))
 
 
 def in_turn(parts: Sequence[Steps[T]]) -> Steps[list[T]]:

@@ -1,13 +1,14 @@
 """For encoders: each prompt goes through the model in one piece, and nothing of it is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt
-from semif_adapter.decoding.steps import Steps, complete, forward, in_turn
+from semif_adapter.decoding.steps import Steps, complete, forward, in_turn, then
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.model import Model, Tokens
 
@@ -45,9 +46,11 @@ class WholeDecoder:
         """One after another."""
         return in_turn(parts)
 
-    def decode_all(self, asked: Sequence[AskedPrompt]) -> Steps[list[DecodedPrompt]]:
+    def decode_all(
+        self, asked: Sequence[AskedPrompt], read: Callable[[int, DecodedPrompt], T]
+    ) -> Steps[list[T]]:
         """Each as `decode` does."""
-        return self.join([self.decode(one) for one in asked])
+        return self.join([then(self.decode(one), partial(read, place)) for place, one in enumerate(asked)])
 
     def decode(self, asked: AskedPrompt) -> Steps[DecodedPrompt]:
         """Run the last segment, which is the whole prompt, and read its head at `marks`."""

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from semif_adapter.archive.calibration import LoadedCalibration
 from semif_adapter.contract.probabilities import Numbers, softmax
 from semif_adapter.contract.wire import ModelInfo, Result, ResultTiming, SharedTiming
-from semif_adapter.decoding.decoder import Decoder
+from semif_adapter.decoding.decoder import DecodedPrompt, Decoder
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.engine.computation import RequestResult
-from semif_adapter.readouts.written import Reading, WrittenQuestion, shared_prefix
+from semif_adapter.readouts.written import Heard, Reading, WrittenQuestion, shared_prefix
 
 
 class _Prior(NamedTuple):
@@ -82,11 +82,15 @@ class Answering:
         What it took is each one's by the tokens that were computed for it.
         """
         began = clock()
-        prompts = [written.asked for written, _ in batch]
-        decoded = iter((yield from self._decoder.decode_all([one for asked in prompts for one in asked])))
+        asked = [(written, place, one) for written, _ in batch for place, one in enumerate(written.asked)]
+
+        def hear(number: int, decoded: DecodedPrompt) -> Heard:
+            written, place, _ = asked[number]
+            return written.hear(place, decoded)
+
+        heard = iter((yield from self._decoder.decode_all([one for _, _, one in asked], hear)))
         readings = [
-            written.read(list(islice(decoded, len(asked))), prior.values)
-            for (written, prior), asked in zip(batch, prompts, strict=True)
+            written.read(list(islice(heard, len(written.prompts))), prior.values) for written, prior in batch
         ]
         a_token = (clock() - began) / sum(reading.computed for reading in readings)
         return [

@@ -83,7 +83,7 @@ class Scheduler:
                 return True
             for part in computation.waiting:
                 more_tokens, more_rows = tokens + len(part.tokens), rows + part.wanted
-                if taken and (more_tokens > self._context.batch_tokens or more_rows > ROWS_AT_ONCE):
+                if taken and (more_tokens > self._context.most_tokens or more_rows > ROWS_AT_ONCE):
                     break
                 tokens, rows = more_tokens, more_rows
                 taken.setdefault(computation, []).append(part)

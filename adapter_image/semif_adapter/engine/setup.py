@@ -60,7 +60,7 @@ def choose_setup(settings: Settings, file: ModelFile, model: Model) -> Setup:
         streams=settings.streams,
         context_tokens=context_tokens,
         threads=settings.threads or usable_cpus(),
-        saved_state_bytes=_saved_state_bytes(model, head, mode, context_tokens),
+        saved_state_bytes=_saved_state_bytes(model, head, mode, context_tokens, settings.streams),
     )
 
 
@@ -92,7 +92,9 @@ def _template(asked: TemplateName, readout: Readout, model: Model) -> TemplateNa
     return asked if model.chat_template else "plain"
 
 
-def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode, context_tokens: int) -> int:
+def _saved_state_bytes(
+    model: Model, head: DecisionHead | None, mode: Mode, context_tokens: int, streams: int
+) -> int:
     """Most memory of saved states: none of encoders, and of sliding windows, whose states are not whole
     (`invariant_decoder.py`)."""
     whole = head is not None and head.kind in ENCODER_HEADS
@@ -100,7 +102,7 @@ def _saved_state_bytes(model: Model, head: DecisionHead | None, mode: Mode, cont
     if whole or not restored:
         return 0
     longest = cache_bytes(model.metadata, context_tokens) + recurrent_bytes(model.metadata, 1)
-    return saved_bytes(mode, longest)
+    return saved_bytes(mode, longest, streams=streams, can_cut=not model.has_recurrent_layers)
 
 
 def check_context_memory(setup: Setup, file: ModelFile, model: Model) -> None:
@@ -138,6 +140,7 @@ def open_decoder(setup: Setup, model: Model, writer: QuestionWriter) -> Decoder:
         return WholeDecoder(model, sample=sample, **memory)
     if setup.mode == "batched":
         return BatchedDecoder(model, streams=setup.streams, **memory)
+    memory["saved_bytes"] = setup.saved_state_bytes
     if setup.mode == "joined":
         return JoinedDecoder(model, sample=sample, reads_head=reads_head, **memory)
     return InvariantDecoder(model, streams=setup.streams, sample=sample, reads_head=reads_head, **memory)

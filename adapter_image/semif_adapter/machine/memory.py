@@ -12,7 +12,7 @@ CACHE_BYTES_PER_VALUE = 2
 """Keys and values are kept as 16-bit floats, llama.cpp's default."""
 STATE_BYTES_PER_VALUE = 4
 MAX_STATE_BYTES = 512 * 1024 * 1024
-"""Most memory of the saved states; one of a hybrid 4B model takes some 50 MB."""
+"""Most memory of the saved states, but where the longest prompts need more (`mode_memory.saved_bytes`)."""
 
 
 MOST_REQUEST_BYTES = 1 << 30

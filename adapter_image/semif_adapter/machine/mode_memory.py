@@ -35,11 +35,14 @@ def context_size(mode: Mode, *, streams: int, context_tokens: int) -> ContextSiz
     return ContextSize(streams * context_tokens, BATCHED_SEQUENCES if mode == "batched" else streams)
 
 
-def saved_bytes(mode: Mode, longest: int) -> int:
+def saved_bytes(mode: Mode, longest: int, *, streams: int, can_cut: bool) -> int:
     """Most memory of the states saved beside the context; that of the longest prompt has `longest` bytes.
 
-    In joined mode one is saved while another, which is then put back, is still there (`sole_prefix.py`).
+    In joined mode one is saved while another, which is then put back, is still there (`sole_prefix.py`). In
+    invariant mode a model that cannot cut a tail goes back to nothing but saved states: as much for them as
+    for its streams.
     """
     if mode == "batched":
         return 0
-    return max(MAX_STATE_BYTES, 2 * longest) if mode == "joined" else MAX_STATE_BYTES
+    least = 2 if mode == "joined" else 0 if can_cut else streams
+    return max(MAX_STATE_BYTES, least * longest)

@@ -23,7 +23,7 @@ from semif_adapter.prompt.harmless import Harmless
 from semif_adapter.prompt.head_prompts import HeadPrompts
 from semif_adapter.prompt.writer import Prompt
 from semif_adapter.readouts.head_variables import Habits, HeadVariables, first_order, kind_of
-from semif_adapter.readouts.written import Reading, WrittenQuestion, refuse_too_long
+from semif_adapter.readouts.written import Heard, Reading, WrittenQuestion, refuse_too_long
 
 _LEAST = float(np.finfo(np.float64).smallest_subnormal)
 """What stands for no probability where its logarithm is told."""
@@ -173,15 +173,18 @@ class HeadQuestion(WrittenQuestion):
             for prompt in self.prompts
         )
 
-    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:  # noqa: ARG002 - none
-        """The scores over the temperature; of several orders the logarithm of the mean probabilities."""
-        shares = np.empty((len(self.orders), len(self.question.options)))
-        masses: list[float] = []
-        for place, (one, order) in enumerate(zip(decoded, self.orders, strict=True)):
-            scores, mass = self.head.scores(one.rows, self.question)
-            masses += [] if mass is None else [mass]
-            told = self.head.probabilities(softmax(scores, self.temperature), self.question)
-            shares[place, list(order)] = told
+    def hear(self, place: int, decoded: DecodedPrompt) -> Heard:
+        """The probabilities, from the scores over the temperature."""
+        scores, mass = self.head.scores(decoded.rows, self.question)
+        shares = np.empty(len(self.question.options))
+        told = self.head.probabilities(softmax(scores, self.temperature), self.question)
+        shares[list(self.orders[place])] = told
+        return Heard(shares, mass, decoded.computed)
+
+    def read(self, heard: Sequence[Heard], prior: Numbers | None) -> Reading:  # noqa: ARG002 - none
+        """The logarithm of the probabilities, of several orders that of their mean."""
+        shares = np.stack([one.values for one in heard])
+        masses = [one.mass for one in heard if one.mass is not None]
         logits = np.log(np.maximum(shares.mean(axis=0), _LEAST))
         mass = sum(masses) / len(masses) if masses else None
-        return Reading(logits, mass, sum(one.computed for one in decoded))
+        return Reading(logits, mass, sum(one.computed for one in heard))

@@ -13,7 +13,7 @@ from semif_adapter.contract.wire import Readout
 from semif_adapter.decoding.decoder import DecodedPrompt
 from semif_adapter.llama.model import Tokens
 from semif_adapter.prompt.labels import Label
-from semif_adapter.readouts.written import Reading, WrittenQuestion
+from semif_adapter.readouts.written import Heard, Reading, WrittenQuestion
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +29,20 @@ class LettersQuestion(WrittenQuestion):
         """The labels."""
         return tuple(label.text for label in self.labels)
 
-    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:  # noqa: ARG002 - none
+    def hear(self, place: int, decoded: DecodedPrompt) -> Heard:
+        """The labels' logits, and the likeliest token of all."""
+        row = decoded.rows[-1]
+        logits, mass = read_labels(row, np.array([label.token for label in self.labels], np.int32))
+        return Heard(np.roll(logits, place), mass, decoded.computed, int(row.argmax()))
+
+    def read(self, heard: Sequence[Heard], prior: Numbers | None) -> Reading:  # noqa: ARG002 - none
         """The mean of the labels' logits over the orders: also that of the logits over a temperature."""
-        tokens = np.array([label.token for label in self.labels], np.int32)
-        listed = [read_labels(one.rows[-1], tokens) for one in decoded]
-        logits = np.mean([np.roll(values, turn) for turn, (values, _) in enumerate(listed)], axis=0)
-        mass = sum(mass for _, mass in listed) / len(listed)
         return Reading(
-            logits,
-            mass,
-            sum(one.computed for one in decoded),
+            np.mean([one.values for one in heard], axis=0),
+            sum(one.mass or 0.0 for one in heard) / len(heard),
+            sum(one.computed for one in heard),
             tuple(label.token for label in self.labels),
-            int(decoded[0].rows[-1].argmax()),
+            heard[0].likeliest_token,
         )
 
 

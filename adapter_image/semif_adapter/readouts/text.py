@@ -15,7 +15,7 @@ from semif_adapter.decoding.decoder import AskedPrompt, DecodedPrompt, Decoder
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.llama.model import Tokens
 from semif_adapter.prompt.writer import PromptWriter
-from semif_adapter.readouts.written import Once, Reading, WrittenQuestion, refuse_too_long
+from semif_adapter.readouts.written import Heard, Once, Reading, WrittenQuestion, refuse_too_long
 
 PRIORS_KEPT = 1024
 """Schemas whose empty-state answers are remembered; at most 2 kB each."""
@@ -47,10 +47,14 @@ class TextQuestion(WrittenQuestion):
         """What the options' words get with no state at all."""
         return self.text.prior(self, decoder)
 
-    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:
+    def hear(self, place: int, decoded: DecodedPrompt) -> Heard:  # noqa: ARG002 - there is one prompt
+        """The options' log-probabilities."""
+        return Heard(decoded.values, None, decoded.computed)
+
+    def read(self, heard: Sequence[Heard], prior: Numbers | None) -> Reading:
         """What the state adds to the options' log-probabilities."""
         assert prior is not None
-        [one] = decoded
+        [one] = heard
         return Reading(one.values - prior, None, one.computed)
 
     def once(self, *, can_cut: bool) -> Once | None:

@@ -19,6 +19,16 @@ from semif_adapter.prompt.writer import Prompt
 _SHARED_SEGMENTS = 2  # system and state, or system and schema
 
 
+class Heard(NamedTuple):
+    """What an answer needs of what the model says behind one prompt: no row as long as the vocabulary."""
+
+    values: Numbers
+    """A number for each option, in the question's order."""
+    mass: float | None
+    computed: int
+    likeliest_token: int | None = None
+
+
 class Reading(NamedTuple):
     """What the model says to a question."""
 
@@ -63,8 +73,12 @@ class WrittenQuestion(ABC):
         return tuple(AskedPrompt(prompt.segments) for prompt in self.prompts)
 
     @abstractmethod
-    def read(self, decoded: Sequence[DecodedPrompt], prior: Numbers | None) -> Reading:
-        """The answer, from what the model says behind the prompts of `asked`."""
+    def hear(self, place: int, decoded: DecodedPrompt) -> Heard:
+        """What is kept of what the model says behind the prompt at `place` of `asked`."""
+
+    @abstractmethod
+    def read(self, heard: Sequence[Heard], prior: Numbers | None) -> Reading:
+        """The answer, from what was heard behind all prompts of `asked`."""
 
     def prior(self, decoder: Decoder) -> Steps[Numbers | None]:  # noqa: ARG002 - most need nothing
         """What the options get whatever the state is, where that is taken off; computed once."""

@@ -2,12 +2,11 @@
 
 import itertools
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,15 +14,10 @@ from hypothesis import strategies as st
 from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.question import OptionText, Question
 from semif_adapter.contract.wire import Layout, Result
-from semif_adapter.decoding.decoder import AskedPrompt
-from semif_adapter.decoding.invariant_decoder import InvariantDecoder
-from semif_adapter.decoding.joined_decoder import BRANCHES, JoinedDecoder
-from semif_adapter.decoding.prefixes import sole_prefix
-from semif_adapter.decoding.steps import complete
+from semif_adapter.decoding.joined_decoder import BRANCHES
+from semif_adapter.engine import setup
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import BATCH_TOKENS, LEAST_JOINED, SHORT_TOKENS
-from semif_adapter.llama.libllama import Library
-from semif_adapter.llama.model import Model, Tokens
 from tests.support.models.engines import fresh_engines
 from tests.support.models.interleaved import Interleaved, Request, ask, events, request_kinds
 from tests.support.models.leaving import in_the_middle_of_a_pass
@@ -96,46 +90,6 @@ def test_an_answer_is_its_requests_alone_whoever_else_is_in_the_middle_of_his(
                 assert logits(results) == answers(request)
                 assert 0 <= timing.prefix_cached_tokens <= timing.prefix_tokens
                 assert all(0 <= result.cached_tokens < result.input_tokens for result in results)
-
-
-SAMPLE = np.arange(40, 90, dtype=np.int32)
-lengths = st.lists(st.sampled_from((1, 7, 30, 33, 63, 64, 65, 150, 256, 257, 700)), min_size=1, max_size=20)
-
-
-@pytest.mark.parametrize("architecture", ["qwen3", "qwen35"])
-@given(schedule=st.lists(st.tuples(st.sampled_from((20, 300)), lengths), min_size=2, max_size=3))
-@settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
-)
-def test_whatever_shapes_of_passes_the_prompts_make(
-    library: Library,
-    tiny_gguf: Callable[..., Path],
-    architecture: str,
-    schedule: list[tuple[int, list[int]]],
-) -> None:
-    """Prompts of all lengths, side by side or over several passes: the same bits, and the right ones."""
-    random = np.random.default_rng(5)
-
-    def tokens(count: int) -> Tokens:
-        return random.integers(32, 126, count).astype(np.int32)
-
-    requests = []
-    for depth, counts in schedule:
-        state = tokens(depth)
-        requests.append([AskedPrompt((SAMPLE, state, tokens(count))) for count in counts])
-    path, memory = tiny_gguf(architecture=architecture), {"context_tokens": CONTEXT, "threads": 1}
-    with (
-        closing(Model(library, path, 0)) as model,
-        closing(JoinedDecoder(model, sample=SAMPLE, **memory)) as decoder,
-        closing(InvariantDecoder(model, sample=SAMPLE, streams=2, **memory)) as invariant,
-    ):
-        first = [complete(decoder.decode_all(asked), decoder.context.run) for asked in requests]
-        for asked, told in zip(requests, first, strict=True):
-            again = complete(decoder.decode_all(asked), decoder.context.run)
-            apart = complete(invariant.decode_all(asked), invariant.context.run)
-            for one, other, alone in zip(told, again, apart, strict=True):
-                np.testing.assert_array_equal(one.rows, other.rows)
-                np.testing.assert_allclose(one.rows, alone.rows, atol=TOLERANCE)
 
 
 texts = st.sampled_from(
@@ -247,7 +201,7 @@ def test_prefixes_come_back_from_their_saved_states(
     with fresh() as engine:
         assert [cached(engine, state) for state in states] == [system] * len(states)
         assert [cached(engine, state) for state in states] == [system + len(state) + 2 for state in states]
-    monkeypatch.setattr(sole_prefix, "MAX_STATE_BYTES", 1)
+    monkeypatch.setattr(setup, "saved_bytes", lambda *_, **__: 1)
     with fresh() as engine:
         found = [cached(engine, state) for state in states[:2] * 2]
         assert found[-1] == system + len(states[1]) + 2  # the one that was saved last always stays

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from semif_adapter.contract.errors import AbandonedError, EngineError
 from semif_adapter.contract.wire import Layout, Readout, Result
-from semif_adapter.decoding.prefixes import prefix_cache
+from semif_adapter.engine import setup
 from semif_adapter.engine.engine import Engine
 from semif_adapter.llama.context import BATCH_TOKENS, LEAST_JOINED, SHORT_TOKENS
+from semif_adapter.machine import mode_memory
 from tests.support.models.engines import fresh_engines
 from tests.support.models.interleaved import Interleaved, Request, ask, events, request_kinds
 
@@ -163,7 +164,7 @@ def test_the_prefix_used_least_recently_makes_room(
 ) -> None:
     """Two streams hold two prefixes, where no more are saved. A sliding window's never are."""
     architecture, readout = kind
-    monkeypatch.setattr(prefix_cache, "MAX_STATE_BYTES", 1)
+    monkeypatch.setattr(mode_memory, "MAX_STATE_BYTES", 1)
     with fresh(streams=2) as engine:
         for number in (0, 1, 0, 2):
             score(engine, "schema-first", "on", number)
@@ -218,23 +219,37 @@ def test_what_a_window_left_behind_fails_nobody_else(fresh: Fresh) -> None:
 
 
 def test_saved_states_are_bounded(
-    monkeypatch: pytest.MonkeyPatch, tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
+    monkeypatch: pytest.MonkeyPatch, tiny_gguf: Callable[..., Path], library_dir: Path
 ) -> None:
-    """The oldest go first, and the prefix in use is not among them: each request still finds its schema."""
-    monkeypatch.setattr(prefix_cache, "MAX_STATE_BYTES", 1)
-    engine = load_engine(tiny_gguf(architecture="qwen35"), readout="letters", context_tokens=CONTEXT)
-    score(engine, "schema-first", "on", 1)
-    for number in range(3 * prefix_cache.LEAST_STATES):
-        state = f"state {number}"
-        assert computed(score(engine, "schema-first", state, 1)) == len(state) + SUFFIX
-    assert computed(score(engine, "schema-first", "on", 1)) == len("on") + SUFFIX
+    """The oldest go first, and the prefix in use is not among them: each request still finds its state.
+
+    Where no tail can be cut, the newest stays whatever it takes. A token of this model takes 256 bytes, and
+    its recurrent state 6 kB.
+    """
+    fresh = fresh_engines(
+        tiny_gguf(architecture="qwen35"), library_dir, readout="letters", context_tokens=CONTEXT
+    )
+    states = [letter * 300 for letter in "abcdef"]
+
+    def cached(engine: Engine, state: str) -> tuple[bool, bool]:
+        """Whether the state is there for the first of two questions about it, and for the second."""
+        results, _ = engine.score([ask(state), ask(state, 1)], "state-first")
+        first, second = (computed(one) == last_segment(one, "state-first", state) for one in results)
+        return first, second
+
+    for most, kept in ((1, 0), (250_000, 2)):
+        monkeypatch.setattr(setup, "saved_bytes", lambda *_, most=most, **__: most)
+        with fresh() as engine:
+            assert [cached(engine, state) for state in states] == [(False, True)] * len(states)
+            again = [cached(engine, state) for state in reversed(states)]
+        assert again == [(True, True)] * max(1, kept) + [(False, True)] * (len(states) - max(1, kept))
 
 
 def test_what_is_larger_than_all_saved_states_may_be_is_not_saved(
     monkeypatch: pytest.MonkeyPatch, tiny_gguf: Callable[..., Path], load_engine: Callable[..., Engine]
 ) -> None:
     """Nor does it make others go. A token of this model takes 512 bytes, the schemas 120, 230 and 620."""
-    monkeypatch.setattr(prefix_cache, "MAX_STATE_BYTES", 512 * 400)
+    monkeypatch.setattr(setup, "saved_bytes", lambda *_, **__: 512 * 400)
     engine = load_engine(tiny_gguf(), readout="letters", context_tokens=CONTEXT, streams=2)
     for number in (2, 0, 1):
         score(engine, "schema-first", "on", number)
@@ -243,3 +258,17 @@ def test_what_is_larger_than_all_saved_states_may_be_is_not_saved(
     for number in (1, 2, 1):
         score(engine, "schema-first", "on", number)
     assert computed(score(engine, "schema-first", "on", 0)) == len("on") + SUFFIX
+
+
+def test_what_is_gone_back_to_does_not_make_room_for_what_was_there(
+    monkeypatch: pytest.MonkeyPatch, tiny_gguf: Callable[..., Path], library_dir: Path
+) -> None:
+    """Only one of the schemas fits, of 102, 205 and 618 tokens, with what the stream held before it."""
+    monkeypatch.setattr(setup, "saved_bytes", lambda *_, **__: 512 * 300)
+    fresh = fresh_engines(tiny_gguf(), library_dir, readout="letters", context_tokens=CONTEXT, streams=2)
+    with fresh() as engine:
+        first = [score(engine, "schema-first", "on", number) for number in (2, 0, 1)]
+        again = [score(engine, "schema-first", "on", number) for number in (2, 0, 1)]
+    assert computed(again[1]) == len("on") + SUFFIX
+    assert all(result.cached_tokens >= SYSTEM["letters"] for result in again)
+    assert [one.option_logits for one in again] == [one.option_logits for one in first]

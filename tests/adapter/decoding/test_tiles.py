@@ -18,6 +18,7 @@ from semif_adapter.decoding.tiles import FAST_WEIGHT_COST, TILE, Tiles, choose_t
 from semif_adapter.llama.context import Context, Rows
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.machine.memory import MAX_STATE_BYTES
 
 CONTEXT = 512
 SMOL = Tiles(query=30 * 9 * 64, weights=30 * 576 * (2 * 64 * 12 + 3 * 1536), cells=4096)
@@ -47,7 +48,9 @@ def context(model: Model) -> Iterator[Context]:
 
 
 def opened(model: Model) -> InvariantDecoder:
-    return InvariantDecoder(model, streams=2, context_tokens=CONTEXT, threads=1, sample=SAMPLE)
+    return InvariantDecoder(
+        model, streams=2, context_tokens=CONTEXT, threads=1, sample=SAMPLE, saved_bytes=MAX_STATE_BYTES
+    )
 
 
 def ask(decoder: InvariantDecoder, state: Tokens, suffix: Tokens) -> tuple[Rows, int]:

@@ -18,6 +18,7 @@ from semif_adapter.forms.systemone.form import SystemOneForm
 from semif_adapter.llama.context import BATCH_TOKENS
 from semif_adapter.llama.libllama import Library
 from semif_adapter.llama.model import Model, Tokens
+from semif_adapter.machine.memory import MAX_STATE_BYTES
 from semif_adapter.readouts.opening import question_writer
 
 STATE: dict[str, Any] = {
@@ -87,7 +88,12 @@ def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> It
     """
     with closing(Model(library, path, 0)) as model:
         writer = question_writer(model, "head", {}, read_head(model.metadata), context_tokens)
-        memory = {"streams": 2, "context_tokens": context_tokens, "threads": 1}
+        memory = {
+            "streams": 2,
+            "context_tokens": context_tokens,
+            "threads": 1,
+            "saved_bytes": MAX_STATE_BYTES,
+        }
         reads_head = writer.reads_head
         decoder = InvariantDecoder(model, sample=writer.sample, reads_head=reads_head, **memory)
         with closing(decoder):
@@ -101,7 +107,8 @@ def in_one_piece(library: Library, path: Path, context_tokens: int = 4096) -> It
                         for prompt in written.prompts
                     ]
                     uncut = replace(written, prompts=tuple(whole))
-                    reading = uncut.read(complete(decoder.decode_all(uncut.asked), decoder.context.run), None)
+                    heard = complete(decoder.decode_all(uncut.asked, uncut.hear), decoder.context.run)
+                    reading = uncut.read(heard, None)
                     names = (option.id for option in written.question.options)
                     told[written.question.id] = dict(zip(names, np.exp(reading.logits).tolist(), strict=True))
                 return told

@@ -21,7 +21,7 @@ TURN = 512
 class ScriptedContext:
     """Forward passes that take as long as the script says."""
 
-    batch_tokens = 2048
+    most_tokens = 2048
 
     def __init__(self, before: Callable[[Sequence[Question]], None]) -> None:
         self.requests: list[Sequence[Question]] = []

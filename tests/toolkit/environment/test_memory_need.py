@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.models.random_models import SHAPES
 from semif.environment.environment import Environment, environment_names, load_environment
 from semif.environment.memory_need import (
     MemoryNeed,
@@ -21,7 +22,7 @@ from semif.errors import ProblemsError
 from semif.models.gguf_file import check_gguf
 from semif.models.presets import load_preset
 from semif_adapter.contract.settings import Settings
-from semif_adapter.machine.memory import MAX_STATE_BYTES, cache_bytes
+from semif_adapter.machine.memory import MAX_STATE_BYTES, cache_bytes, recurrent_bytes
 from semif_adapter.machine.mode_memory import JOINED_ROOM_TOKENS
 
 EnvironmentOf = Callable[..., Environment]
@@ -53,21 +54,21 @@ def test_the_embedded_presets_context_is_what_its_gguf_says(embedded_gguf: Path)
             'instance_type = "ml.c6i.large"',
             "",
             (
-                "ml.c6i.large has 4.0 GiB of memory, 3.6 GiB of it usable, needed are 4.8 GiB: weights "
-                "2.8 GiB, context of 16,384 tokens 0.5 GiB, saved prompts 0.5 GiB, overhead 1.0 GiB"
+                "ml.c6i.large has 4.0 GiB of memory, 3.6 GiB of it usable, needed are 5.2 GiB: weights "
+                "2.8 GiB, context of 16,384 tokens 0.7 GiB, saved prompts 0.7 GiB, overhead 1.0 GiB"
             ),
         ),
         (
             'instance_type = "ml.c6i.xlarge"',
             "context_tokens = 65536\nstreams = 8",
-            "ml.c6i.xlarge has 8.0 GiB of memory, 7.2 GiB of it usable, needed are 20.3 GiB",
+            "ml.c6i.xlarge has 8.0 GiB of memory, 7.2 GiB of it usable, needed are 36.6 GiB",
         ),
         (
             f'instance_type = "ml.g4dn.xlarge"\n{AMI}',
             "context_tokens = 65536\nstreams = 8",
             (
-                "ml.g4dn.xlarge has 16.0 GiB of GPU memory, 14.4 GiB of it usable, needed are 19.8 GiB: "
-                "weights 2.8 GiB, context of 524,288 tokens 16.0 GiB, overhead 1.0 GiB"
+                "ml.g4dn.xlarge has 16.0 GiB of GPU memory, 14.4 GiB of it usable, needed are 22.9 GiB: "
+                "weights 2.8 GiB, context of 524,288 tokens 19.1 GiB, overhead 1.0 GiB"
             ),
         ),
     ],
@@ -120,21 +121,55 @@ def test_each_mode_of_the_adapter_counts_what_it_keeps() -> None:
     assert need("batched") == replace(need("auto", SEMIF_GPU_LAYERS="-1"), on_gpu=False, all_layers=False)
     joined, invariant = need("joined"), need("invariant")
     assert (joined.context_tokens, invariant.context_tokens) == (4096 + JOINED_ROOM_TOKENS, 6 * 4096)
-    assert joined.saved_prompts == invariant.saved_prompts == MAX_STATE_BYTES
+    a_token, recurrent = preset.context_bytes_per_token, preset.recurrent_bytes
+    assert a_token is not None
+
+    def states(count: int, tokens: int) -> int:
+        return count * (tokens * a_token + recurrent)
+
     assert need("batched").saved_prompts == 0
-    long = need("joined", 65_536)
-    assert preset.context_bytes_per_token is not None
-    assert long.saved_prompts == 2 * 65_536 * preset.context_bytes_per_token > MAX_STATE_BYTES
+    assert joined.saved_prompts == need("invariant", 1024).saved_prompts == MAX_STATE_BYTES
+    assert need("joined", 65_536).saved_prompts == states(2, 65_536) > MAX_STATE_BYTES
+    # A hybrid model goes back to saved states alone: it has as many as streams.
+    assert invariant.saved_prompts == invariant.context == states(6, 4096) > MAX_STATE_BYTES
+    # One that can forget a tail has its streams besides.
+    preset = preset.model_copy(update={"recurrent_bytes": 0})
+    assert need("invariant", 65_536).saved_prompts == MAX_STATE_BYTES
+
+
+def test_a_hybrid_model_has_a_recurrent_state_for_each_prompt() -> None:
+    """As the adapter counts it: the published shape of Qwen3.5 0.8B is in bench/models/random_models.py."""
+    preset, (shape, _) = load_preset("qwen3.5-0.8b"), SHAPES["qwen35-0.8b"]
+    assert shape.recurrent is not None
+    values = {
+        "block_count": shape.layers,
+        "full_attention_interval": shape.recurrent.interval,
+        "ssm.inner_size": shape.recurrent.state * shape.recurrent.rank,
+        "ssm.state_size": shape.recurrent.state,
+        "ssm.conv_kernel": 4,
+        "ssm.group_count": shape.recurrent.groups,
+    }
+    metadata = {"general.architecture": "qwen35"} | {f"qwen35.{key}": str(n) for key, n in values.items()}
+    assert recurrent_bytes(metadata.get, 1) == preset.recurrent_bytes > 0
+    for mode, sequences in (("invariant", 4), ("joined", 17), ("batched", 64)):
+        hybrid = decision_need(preset, Settings.from_env({"SEMIF_MODE": mode}))
+        plain = decision_need(
+            preset.model_copy(update={"recurrent_bytes": 0}), Settings.from_env({"SEMIF_MODE": mode})
+        )
+        assert hybrid.context is not None
+        assert plain.context is not None
+        assert hybrid.context - plain.context == sequences * preset.recurrent_bytes
 
 
 def test_text_counts_context_and_prompt_cache(environment_of: EnvironmentOf) -> None:
     variables = "SM_LLAMA_CPP_CTX_SIZE = {}\nSM_LLAMA_CPP_CACHE_RAM = {}\nSM_LLAMA_CPP_PARALLEL = 2\n"
     small = environment_of(text('instance_type = "ml.c6i.xlarge"', variables.format(8192, 512)))
     need = small.memory_need
-    assert (need.context, need.saved_prompts) == (8192 * 32768, 512 << 20)
+    recurrent = load_preset("qwen3.5-4b").recurrent_bytes
+    assert (need.context, need.saved_prompts) == (8192 * 32768 + 2 * recurrent, 512 << 20)
     with pytest.raises(ProblemsError, match=r"needed are .* saved prompts 8\.0 GiB"):
         environment_of(text('instance_type = "ml.c6i.xlarge"', variables.format(8192, 8192)))
-    with pytest.raises(ProblemsError, match=r"context of 262,144 tokens 8\.0 GiB"):
+    with pytest.raises(ProblemsError, match=r"context of 262,144 tokens 8\.1 GiB"):
         environment_of(text('instance_type = "ml.c6i.xlarge"', variables.format(262_144, 512)))
 
 

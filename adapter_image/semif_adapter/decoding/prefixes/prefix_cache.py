@@ -16,21 +16,20 @@ from semif_adapter.decoding.prefixes.prefix_name import Kept, Path, common_depth
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.decoding.streams import Mark, Stream
 from semif_adapter.llama.model import Tokens
-from semif_adapter.machine.memory import MAX_STATE_BYTES
 
-LEAST_STATES = 8
-"""So many stay whatever they take, where no tail can be cut: more than one request goes back to."""
 _SYSTEM = 1  # a path of the system alone
 
 
 class PrefixCache:
     """Prefixes on the streams of one context, least recently used out first. One thread only."""
 
-    def __init__(self, streams: Sequence[Stream], *, saves_dropped: bool) -> None:
+    def __init__(self, streams: Sequence[Stream], *, saved_bytes: int, saves_dropped: bool) -> None:
         """Keep prefixes on `streams`, which are empty; two at least, so that one survives the next.
 
-        With `saves_dropped` those whose stream is taken are saved, up to MAX_STATE_BYTES.
+        Saved states take `saved_bytes` at most, or one does where no tail can be cut. With `saves_dropped`
+        prefixes whose stream is taken are saved.
         """
+        self._most_bytes = saved_bytes
         self._saves_dropped = saves_dropped
         self._streams = OrderedDict[Stream, Path]((stream, ()) for stream in streams)
         """What each stream holds, maybe with more behind it; least recently used first."""
@@ -63,7 +62,7 @@ class PrefixCache:
                 yield from stream.extend(segment)
                 self._streams[stream] = path[:end]
                 if not stream.can_cut:
-                    self._save(stream, path[:end], LEAST_STATES)
+                    self._save(stream, path[:end])
                 computed += len(segment)
         except BaseException:
             self.release(stream)
@@ -135,7 +134,7 @@ class PrefixCache:
         held = self._streams[stream]
         if self._saves_dropped and held != path[: len(held)]:
             stream.rewind(Mark(count_tokens(held), None))
-            self._save(stream, held, least=0)
+            self._save(stream, held, beside=path[:saved] if saved > depth else ())
         if saved > depth:
             # Before the stream changes: a failure must not leave it with a path that it no longer holds.
             self._streams[stream] = ()
@@ -154,15 +153,20 @@ class PrefixCache:
         untouched = stream.length == count_tokens(held)
         return len(held) if untouched and held == path[: len(held)] else 0
 
-    def _save(self, stream: Stream, path: Path, least: int) -> None:
-        """Keep the state of a stream that holds `path` and nothing else, beside `least` states, this one
-        among them, and more where they fit."""
+    def _save(self, stream: Stream, path: Path, beside: Path = ()) -> None:
+        """Keep the state of a stream that holds `path` and nothing else, and others only where they fit.
+
+        Not where a tail can be cut and it fits not alone, or not beside the state that is wanted next.
+        """
         if path in self._states:
             return
-        room = MAX_STATE_BYTES - stream.state_bytes
-        if room < 0 and not least:
+        room = self._most_bytes - stream.state_bytes
+        wanted = self._states[beside].size if beside else 0
+        if room < wanted and stream.can_cut:
             return
-        while self._state_bytes > room and len(self._states) >= max(1, least):
+        if beside:
+            self._states.move_to_end(beside)
+        while self._states and self._state_bytes > room:
             self._state_bytes -= self._states.popitem(last=False)[1].size
         mark = stream.save()
         self._states[path] = mark

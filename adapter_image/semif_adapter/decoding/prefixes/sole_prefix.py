@@ -12,7 +12,6 @@ from semif_adapter.decoding.prefixes.prefix_name import Path, common_depth, coun
 from semif_adapter.decoding.steps import Steps
 from semif_adapter.decoding.streams import Mark, Stream
 from semif_adapter.llama.model import Tokens
-from semif_adapter.machine.memory import MAX_STATE_BYTES
 
 _SYSTEM = 1  # a path of the system alone
 
@@ -20,8 +19,12 @@ _SYSTEM = 1  # a path of the system alone
 class SolePrefix:
     """What the first sequence of a context holds, and what it held before. One thread only."""
 
-    def __init__(self, stream: Stream, *, restores: bool) -> None:
-        """`stream` is empty; with `restores` a state that is put back has the bits of a computed one."""
+    def __init__(self, stream: Stream, *, saved_bytes: int, restores: bool) -> None:
+        """`stream` is empty; with `restores` a state that is put back has the bits of a computed one.
+
+        Saved states take `saved_bytes` at most, or two do that have more.
+        """
+        self._saved_bytes = saved_bytes
         self.restores = restores
         self._stream = stream
         self._held: Path = ()
@@ -135,7 +138,7 @@ class SolePrefix:
         """Keep the state of what is held, even where it is too large, and others only beside it."""
         if not self._held or self._held in self._states:
             return
-        left = MAX_STATE_BYTES - self._stream.state_bytes
+        left = self._saved_bytes - self._stream.state_bytes
         while self._states and sum(each.size for each in self._states.values()) > left:
             self._states.popitem(last=False)
         self._states[self._held] = self._stream.save()
