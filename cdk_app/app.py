@@ -1,4 +1,4 @@
-"""The CDK app: `cdk synth -c env=NAME [-c stage=artifacts|all] [-c lock=PATH]`.
+"""The CDK app: `cdk synth -c env=NAME [-c stage=artifacts|all] [-c lock=PATH] [-c account=NUMBER]`.
 
 Synthesis reads files of this project only; it needs neither credentials nor a network.
 """
@@ -51,8 +51,16 @@ def build(*deployments: Deployment, app: App) -> None:
 
 
 def compose(app: App) -> None:
-    """Compose what the contexts `env`, `stage` and `lock` ask for. Raises SemifError for what cannot be."""
-    build(_inputs(app), app=app)
+    """Compose what the contexts `env`, `stage` and `lock` ask for. Raises SemifError for what cannot be.
+
+    With the context `account` all of it is for that account, which the CDK then holds the credentials
+    against; without, and where neither file nor lock names one, it is for that of the credentials.
+    """
+    environment, lock = _inputs(app)
+    account = app.node.try_get_context("account")
+    if account is not None:
+        environment = environment.model_copy(update={"account": environment.account or str(account)})
+    build((environment, lock), app=app)
 
 
 def main() -> None:

@@ -62,6 +62,10 @@ _LOCAL_ACCESS = {
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "AWS_EC2_METADATA_DISABLED": "true",
 }
+_OF_THE_CDK_ALONE = {"AMAZON_ACCESS_KEY_ID", "AMAZON_SECRET_ACCESS_KEY", "AMAZON_SESSION_TOKEN"}
+"""Variables in which the CDK's CLI looks for keys and boto3 does not. And of AWS_DEFAULT_PROFILE and
+AWS_PROFILE boto3 takes the first, the CLI the second (botocore's configprovider.py; aws-cdk 2.1148.1,
+AwsCliCompatible; read 2026-12-01)."""
 _LOGIN = "set AWS_PROFILE, or sign in again (`aws sso login`, `aws configure`)"
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
 _UNKNOWN_KEY = {
@@ -106,10 +110,15 @@ class Aws:
         return cls(region=chosen, profile=profile)
 
     def process_environment(self) -> dict[str, str]:
-        """The environment in which another program (the CDK CLI) reaches the same AWS."""
+        """The environment in which another program (the CDK CLI) reaches the same AWS.
+
+        An explicit profile has to be told it besides, where it prefers keys in the environment.
+        """
         region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region}
         if self.endpoint_url is None:
-            return {**os.environ, **region, **({"AWS_PROFILE": self.profile} if self.profile else {})}
+            own = {name: value for name, value in os.environ.items() if name not in _OF_THE_CDK_ALONE}
+            profile = self.profile or own.get("AWS_DEFAULT_PROFILE")
+            return {**own, **region, **({"AWS_PROFILE": profile} if profile else {})}
         return {**without_aws(os.environ), **region, **_LOCAL_ACCESS, "AWS_ENDPOINT_URL": self.endpoint_url}
 
     @cached_property

@@ -23,6 +23,10 @@ _VERSIONS_A_CALL = 1000
 """Of DeleteObjects (S3's API reference, read 2026-11-30)."""
 
 
+class NoBucketError(SemifError):
+    """There is no bucket of that name."""
+
+
 @dataclass(frozen=True)
 class S3Uri:
     """A place in S3. `key` has no leading or trailing slash, and is empty for the bucket itself."""
@@ -51,7 +55,7 @@ class S3Uri:
 def head(client: "S3Client", uri: S3Uri, version: str | None = None) -> "HeadObjectOutputTypeDef | None":
     """What S3 says about the object at `uri`; None where there is none.
 
-    Raises SemifError where the bucket does not exist or access is denied.
+    Raises NoBucketError where the bucket does not exist, SemifError where access is denied.
     """
     with aws_errors():
         try:
@@ -70,7 +74,9 @@ def head(client: "S3Client", uri: S3Uri, version: str | None = None) -> "HeadObj
         except ClientError as error:
             if _status(error) != 404:
                 raise
-            raise SemifError(f"the bucket of {uri} does not exist; create it or correct its name") from error
+            raise NoBucketError(
+                f"the bucket of {uri} does not exist; create it or correct its name"
+            ) from error
     return None
 
 

@@ -43,7 +43,8 @@ def build_environment(
 
     A kind without our adapter has no image to build: its lock names the published one; with a model that the
     container downloads itself nothing is built at all, and no Artifacts stack is needed. The image build ends
-    quickly where its image is there already; where the archive is, no model build is started. Raises
+    quickly where its image is there already; where the archive is and was read back, no model build is
+    started. Raises
     SemifError where the Artifacts stack is missing, and BuildError where a build fails or exports what no
     lock may hold, and where ECR finds something critical in the image; the lock on disk then stays as it was.
     """

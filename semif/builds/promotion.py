@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from semif.aws.clients import aws_errors
-from semif.aws.s3 import S3Uri
+from semif.aws.s3 import NoBucketError, S3Uri, head
 from semif.aws.stacks import Stack, require_stack
 from semif.builds.environment_builds import MODELS_PREFIX
 from semif.builds.scan_gate import OnNote, check_scans
 from semif.environment.environment import Environment
 from semif.errors import ProblemsError, SemifError
 from semif.images.base_images import Container
-from semif.images.image_copy import EcrRepository, copy_image
+from semif.images.image_copy import EcrRepository, copy_image, has_image
 from semif.images.image_ref import ImageRef
 from semif.images.regional_images import regional_image
 from semif.lock.check import check_lock
@@ -26,6 +26,7 @@ from semif.models.presets import Preset
 from semif.progress import Progress, silent
 from semif.target.published_image import published_image_problems
 from semif.target.target import Target
+from semif_adapter.archive.manifest import MANIFEST_FILE
 
 IMAGE_RECORDS = ("sbom.cdx.json", "licences.txt")
 """What buildspec.yml stores of an image under `images/<digest>/` in the bucket."""
@@ -84,10 +85,42 @@ def promote(
 def promoted_lock(target: Target) -> Lock | None:
     """The lock of a target that was promoted to, which is deployed as it is; None where builds write it.
 
-    Raises as `Target.read_lock` where it does not fit its environment.
+    Raises as `Target.read_lock` where it does not fit its environment, and SemifError where what it pins is
+    there no longer: it goes with an Artifacts stack that is destroyed, and a new stack has other places.
     """
     lock = _read(target)
-    return target.read_lock() if lock is not None and lock.built_in is not None else None
+    if lock is None or lock.built_in is None:
+        return None
+    lock = target.read_lock()
+    if missing := [*_missing_images(target, lock), *_missing_model(target, lock)]:
+        raise SemifError(
+            f"{target.lock_path} pins what is there no longer: {', '.join(missing)}; run "
+            f"`semif promote {lock.origin.environment} {target.command_line}`, which copies it again"
+        )
+    return lock
+
+
+def _missing_images(target: Target, lock: Lock) -> Iterator[str]:
+    for image in lock.images.values():
+        if isinstance(image, BuiltImage):
+            repository = EcrRepository(target.aws.ecr, image.uri.repository)
+            if not has_image(repository, image.uri.digest):
+                yield str(image.uri)
+
+
+def _missing_model(target: Target, lock: Lock) -> Iterator[str]:
+    model = lock.model
+    if isinstance(model, HubModel):
+        return
+    place = S3Uri(model.bucket, model.key.rstrip("/"))
+    # The manifest is the last of a prefix's files to be written.
+    present = place.child(MANIFEST_FILE) if isinstance(model, UnpackedModel) else place
+    try:
+        found = head(target.aws.s3, present)
+    except NoBucketError:
+        found = None
+    if found is None:
+        yield model.s3_uri
 
 
 def _read(target: Target) -> Lock | None:

@@ -100,10 +100,15 @@ def _run(
     aws_seconds: float = _AWS_SECONDS,
     folder: Path | None = None,
 ) -> list[str]:
+    # Told so, the CDK's CLI reads that profile alone. AWS_PROFILE comes after keys in the environment there,
+    # while boto3, which has looked at the account, leaves those out for a profile that is named (aws-cdk
+    # 2.1148.1, AwsCliCompatible.credentialChainBuilder, and botocore's create_credential_resolver, read
+    # 2026-12-01).
+    profile = ["--profile", target.aws.profile] if target.aws.profile else []
     try:
         return run_cdk(
             target.root,
-            [*arguments, "--no-notices", "--ci"],
+            [*arguments, *profile, "--no-notices", "--ci"],
             environment=target.aws.process_environment(),
             timeout_seconds=_LOCAL_SECONDS if target.local else aws_seconds,
             folder=folder,

@@ -84,6 +84,16 @@ def copy_image(
     return True
 
 
+def has_image(repository: EcrRepository, digest: str) -> bool:
+    """Whether `repository` is there, and holds the image `digest`."""
+    try:
+        return _stored(repository, {"imageDigest": digest}) is not None
+    except SemifError as error:
+        if isinstance(error.__cause__, repository.client.exceptions.RepositoryNotFoundException):
+            return False
+        raise
+
+
 def _stored(repository: EcrRepository, image_id: dict[str, str]) -> _StoredImage | None:
     with aws_errors():
         reply = repository.client.batch_get_image(

@@ -61,8 +61,17 @@ class Target:
         )
 
     def cdk_context(self, stage: str) -> list[str]:
-        """The CDK contexts that compose this target's stacks; `stage` is `artifacts` or `all`."""
-        contexts = {"env": self.environment.name, "stage": stage, "lock": str(self.lock_path)}
+        """The CDK contexts that compose this target's stacks; `stage` is `artifacts` or `all`.
+
+        With the account that was looked at before, the CDK refuses credentials of any other, wherever its
+        command line may find some.
+        """
+        contexts = {
+            "env": self.environment.name,
+            "stage": stage,
+            "lock": str(self.lock_path),
+            "account": self.account,
+        }
         return [part for key, value in contexts.items() for part in ("-c", f"{key}={value}")]
 
     def refuse_example(self) -> None:

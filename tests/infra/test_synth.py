@@ -10,7 +10,7 @@ from typing import Any
 
 import constructs
 import pytest
-from aws_cdk import App, Stack
+from aws_cdk import App, Stack, Token
 from aws_cdk import aws_s3 as s3
 
 from cdk_app.app import build, compose
@@ -135,6 +135,21 @@ def test_the_first_stage_needs_no_lock(tmp_path: Path) -> None:
     assert [stack.node.id for stack in app.node.children if stack.node.id.startswith("Semif")] == [
         "Semif-dev-Artifacts"
     ]
+
+
+def test_what_needs_no_lock_is_for_the_account_that_is_asked_for(tmp_path: Path) -> None:
+    """The CDK then refuses the credentials of another, wherever it finds them."""
+
+    def account(**asked: str) -> str:
+        context = {"env": "dev", "stage": "artifacts", **asked}
+        app = App(context=context, outdir=str(tmp_path / "-".join(context)))
+        compose(app)
+        stack = app.node.find_child("Semif-dev-Artifacts")
+        assert isinstance(stack, Stack)
+        return stack.account
+
+    assert Token.is_unresolved(account())
+    assert account(account="111122223333") == "111122223333"
 
 
 def test_a_finding_of_cdk_nag_stops_the_synthesis(tmp_path: Path) -> None:

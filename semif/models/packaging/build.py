@@ -16,7 +16,8 @@ from semif.models.gguf_file import check_gguf
 from semif.models.packaging.archive import ARCHIVE_FILE, write_archive
 from semif.models.packaging.hashed_file import HashedFile
 from semif.models.packaging.prefix import FILES_FOLDER, find_published_files, publish_files
-from semif.models.packaging.publish import Published, find_published, publish
+from semif.models.packaging.publish import find_published, publish
+from semif.models.packaging.read_back import Published, require_read_back, was_read_back
 from semif.models.packaging.rehearsal import rehearse_model
 from semif.models.pinned_file import FilesManifest
 from semif.models.presets import AnyPreset, ModelFormat, Preset
@@ -42,7 +43,7 @@ class BuiltModel:
     archive_bytes: int | None
     place: Path | S3Uri
     reused: bool
-    """Whether all was in S3 already and nothing was done."""
+    """Whether all was in S3 already, and nothing was done but to read it back where that was left out."""
     untried_because: str | None = None
     """Why llama.cpp was not tried on it; None where it was, and where nothing was done."""
 
@@ -99,26 +100,48 @@ def build_model(
 def find_model(
     client: "S3Client", preset: AnyPreset, models: S3Uri, model_format: ModelFormat
 ) -> BuiltModel | None:
-    """What is published of `preset` under `models`, None where nothing is, or not all.
+    """What is published of `preset` under `models`, None where not all is, or not all was read back.
 
-    Raises SemifError where something else is in its place.
+    Downloads nothing. Raises SemifError where something else is in its place.
     """
+    found = _found(client, preset, models, model_format)
+    sha256 = preset.manifest().sha256
+    if found is None or not all(was_read_back(client, one, sha256) for one in found):
+        return None
+    return _reused(preset, found, models, model_format)
+
+
+def _found(
+    client: "S3Client", preset: AnyPreset, models: S3Uri, model_format: ModelFormat
+) -> list[Published] | None:
+    """The archive, or the files and their manifest; None where not all is there."""
     manifest = preset.manifest()
     place = model_place(models, manifest, model_format)
     if model_format == "prefix":
-        complete = find_published_files(client, place, manifest)
-        return _unpacked(preset, place, reused=True) if complete else None
+        return find_published_files(client, place, manifest)
     published = find_published(client, place, manifest.sha256)
-    return _archived(preset, published, place, reused=True) if published else None
+    return None if published is None else [published]
+
+
+def _reused(
+    preset: AnyPreset, found: list[Published], models: S3Uri, model_format: ModelFormat
+) -> BuiltModel:
+    if model_format == "prefix":
+        place = model_place(models, preset.manifest(), model_format)
+        return _unpacked(preset, place, reused=True)
+    (archive,) = found
+    return _archived(preset, archive, archive.uri, reused=True)
 
 
 def _build_to_s3(
     preset: AnyPreset, models: S3Uri, model_format: ModelFormat, progress: Progress
 ) -> BuiltModel:
     client = Aws.from_profile(region=None).s3
-    if published := find_model(client, preset, models, model_format):
-        return published
     manifest = preset.manifest()
+    if (found := _found(client, preset, models, model_format)) is not None:
+        for one in found:
+            require_read_back(client, one, manifest.sha256, progress)
+        return _reused(preset, found, models, model_format)
     place = model_place(models, manifest, model_format)
     paths, untried = _checked_files(preset, progress)
     # Beside the cached model, which has room for models; /tmp is often small or in memory.

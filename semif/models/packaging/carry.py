@@ -15,16 +15,14 @@ from semif.aws.s3 import S3Uri, head
 from semif.errors import SemifError
 from semif.models.packaging.hashed_file import HashedFile
 from semif.models.packaging.prefix import find_published_files
-from semif.models.packaging.publish import (
+from semif.models.packaging.publish import MANIFEST_METADATA, content_type, find_published, publish
+from semif.models.packaging.read_back import (
     CONTENT_METADATA,
-    MANIFEST_METADATA,
     TRANSFER,
     Meter,
     Published,
-    content_type,
-    find_published,
-    publish,
     read_back,
+    require_read_back,
 )
 from semif.models.pinned_file import FilesManifest
 from semif.models.sources.cache import cache_root
@@ -47,11 +45,13 @@ class Carrier:
     def carry_archive(self, place: S3Uri, new_place: S3Uri, manifest_sha256: str, sha256: str) -> bool:
         """Have the archive of `place`, whose SHA-256 is `sha256`, at `new_place`; False where it was there.
 
-        Raises SemifError where either place holds something else. What arrives with other bytes is deleted.
+        Where it was there and was never read back, because a promotion broke off before, it is now. Raises
+        SemifError where either place holds something else. What arrives with other bytes is deleted.
         """
         there = find_published(self.target, new_place, manifest_sha256)
         if there is not None:
             _check(there, sha256)
+            require_read_back(self.target, there, manifest_sha256, self.progress)
             return False
         published = find_published(self.source, place, manifest_sha256)
         if published is None:
@@ -62,9 +62,12 @@ class Carrier:
 
     def carry_files(self, place: S3Uri, new_place: S3Uri, manifest: FilesManifest) -> bool:
         """The same for the files of `manifest` under two prefixes; its own file goes last."""
-        if find_published_files(self.target, new_place, manifest):
+        there = find_published_files(self.target, new_place, manifest)
+        if there is not None:
+            for published in there:
+                require_read_back(self.target, published, manifest.sha256, self.progress)
             return False
-        if not find_published_files(self.source, place, manifest):
+        if find_published_files(self.source, place, manifest) is None:
             raise SemifError(f"{place}/ does not hold all files of the model; build it anew")
         for name, sha256 in _files(manifest):
             self.carry_archive(place.child(name), new_place.child(name), manifest.sha256, sha256)
@@ -101,7 +104,8 @@ class Carrier:
                 Config=TRANSFER,
                 Callback=Meter("copy the model", published.bytes, self.progress),
             )
-        read_back(self.target, Published(new_place, published.bytes, published.sha256), self.progress)
+        arrived = Published(new_place, published.bytes, published.sha256)
+        read_back(self.target, arrived, manifest_sha256, self.progress)
 
     def _through_here(self, published: Published, new_place: S3Uri, manifest_sha256: str) -> None:
         # Beside the cached models, where there is room for one; /tmp is often small or in memory.

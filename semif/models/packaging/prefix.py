@@ -12,6 +12,7 @@ from semif.aws.s3 import S3Uri
 from semif.errors import SemifError
 from semif.models.packaging.hashed_file import HashedFile
 from semif.models.packaging.publish import find_published, publish
+from semif.models.packaging.read_back import Published
 from semif.models.pinned_file import FilesManifest
 from semif.progress import Progress, silent
 from semif_adapter.archive.manifest import MANIFEST_FILE
@@ -23,11 +24,13 @@ FILES_FOLDER = "files"
 """The last part of the prefix, below the manifest's hash: an archive may lie beside it."""
 
 
-def find_published_files(client: "S3Client", prefix: S3Uri, manifest: FilesManifest) -> bool:
-    """Whether all files of `manifest` are under `prefix`. Downloads nothing.
+def find_published_files(
+    client: "S3Client", prefix: S3Uri, manifest: FilesManifest
+) -> list[Published] | None:
+    """The files of `manifest` under `prefix`, None where not all are there.
 
-    Raises SemifError where anything else is there too, which SageMaker would hand to the container, and where
-    a file does not say that it is the manifest's.
+    Downloads nothing, and proves nothing. Raises SemifError where anything else is there too, which SageMaker
+    would hand to the container, and where a file does not say that it is the manifest's.
     """
     members = {member.file: member.sha256 for member in manifest.members}
     wanted = {**members, MANIFEST_FILE: manifest.sha256}
@@ -42,6 +45,7 @@ def find_published_files(client: "S3Client", prefix: S3Uri, manifest: FilesManif
         raise SemifError(
             f"{prefix.child(foreign[0])} is no file of manifest {manifest.sha256}; look at it, then delete it"
         )
+    found: list[Published] = []
     for name in sorted(names):
         published = find_published(client, prefix.child(name), manifest.sha256)
         if published is None or published.sha256 != wanted[name]:
@@ -49,7 +53,8 @@ def find_published_files(client: "S3Client", prefix: S3Uri, manifest: FilesManif
                 f"{prefix.child(name)} holds other bytes than manifest {manifest.sha256} says; a published "
                 "file is never overwritten, delete it first if it must go"
             )
-    return names == wanted.keys()
+        found.append(published)
+    return found if names == wanted.keys() else None
 
 
 def publish_files(
@@ -63,9 +68,9 @@ def publish_files(
 ) -> None:
     """Upload the members' files, which `paths` are in the manifest's order, and then the manifest.
 
-    Each goes with its hash and is read back; what is there already is left alone. Raises SemifError as
-    `publish` does, and where a file is not what the manifest says: what came back from S3 is then other than
-    what is pinned, and is deleted again.
+    Each goes with its hash and is read back; what is there already, and was read back, is left alone. Raises
+    SemifError as `publish` does, and where a file is not what the manifest says: what came back from S3 is
+    then other than what is pinned, and is deleted again.
     """
     largest = max(member.bytes for member in manifest.members)
     for member, path in zip(manifest.members, paths, strict=True):

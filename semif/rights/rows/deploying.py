@@ -57,7 +57,9 @@ DEPLOYING: tuple[Right, ...] = (
     ),
     Right(
         "look there for the model, read what is promoted",
-        ("s3:GetObject", "s3:ListBucket"),
+        # The last for the one version that was uploaded, which is read back ("GetObject", S3's API reference
+        # in botocore's service model, read 2026-12-01).
+        ("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket"),
         lambda place: (place.model_bucket, f"{place.model_bucket}/*"),
         ("deploy",),
         is_built,

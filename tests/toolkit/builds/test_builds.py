@@ -4,6 +4,7 @@ S3 and CloudFormation are moto's. CodeBuild's and CloudWatch Logs' replies are b
 services send them.
 """
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
 from semif.aws.clients import Aws
+from semif.aws.s3 import S3Uri
 from semif.builds.codebuild import BuildError
 from semif.builds.environment_builds import build_environment, stale_image
 from semif.builds.sources import IMAGE_SOURCES, pack_sources, source_revision
@@ -25,7 +27,9 @@ from semif.images.base_images import base_image
 from semif.images.regional_images import regional_image
 from semif.lock.check import check_lock
 from semif.lock.lock_file import LOCAL_ACCOUNT, BuiltImage, Lock, PublishedImage, UnbuiltImage, read_lock
-from semif.models.packaging.publish import CONTENT_METADATA, MANIFEST_METADATA
+from semif.models.packaging.hashed_file import HashedFile
+from semif.models.packaging.publish import MANIFEST_METADATA, publish
+from semif.models.packaging.read_back import CONTENT_METADATA
 from semif.models.presets import load_preset
 from semif.project.root import project_root
 from semif.target.target import Target
@@ -250,6 +254,21 @@ def test_an_image_that_no_lock_names_is_told_with_the_way_to_be_rid_of_it(
 def test_an_archive_that_is_published_is_not_built_again(
     aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path
 ) -> None:
+    exported, path = model_exports(), tmp_path / "model.tar.gz"
+    path.write_bytes(b"an archive")
+    archive = HashedFile(path, 10, hashlib.sha256(b"an archive").hexdigest())
+    publish(aws.s3, archive, S3Uri.parse(exported["MODEL_S3_URI"]), exported["MODEL_MANIFEST_SHA256"])
+    expect_start(codebuild, "image", image_variables())
+    expect_look(codebuild, build("image", "SUCCEEDED", image_exports()))
+    lock = build_environment(target_of(aws, tmp_path))
+    assert lock.model.s3_uri == exported["MODEL_S3_URI"]
+    assert lock.model.archive_sha256 == archive.sha256
+
+
+def test_an_archive_that_nobody_read_back_is_left_to_a_build(
+    aws: Aws, stack: None, codebuild: Stubber, tmp_path: Path
+) -> None:
+    """As one leaves it that was stopped after the upload; the next one reads it back, beside the bucket."""
     exported = model_exports()
     metadata = {
         MANIFEST_METADATA: exported["MODEL_MANIFEST_SHA256"],
@@ -257,11 +276,11 @@ def test_an_archive_that_is_published_is_not_built_again(
     }
     key = exported["MODEL_S3_URI"].removeprefix(f"s3://{BUCKET}/")
     aws.s3.put_object(Bucket=BUCKET, Key=key, Body=b"", Metadata=metadata)
-    expect_start(codebuild, "image", image_variables())
-    expect_look(codebuild, build("image", "SUCCEEDED", image_exports()))
-    lock = build_environment(target_of(aws, tmp_path))
-    assert lock.model.s3_uri == exported["MODEL_S3_URI"]
-    assert lock.model.archive_sha256 == exported["MODEL_ARCHIVE_SHA256"]
+    expect_starts(codebuild)
+    expect_look(
+        codebuild, build("image", "SUCCEEDED", image_exports()), build("model", "SUCCEEDED", exported)
+    )
+    assert build_environment(target_of(aws, tmp_path)).model.s3_uri == exported["MODEL_S3_URI"]
 
 
 def test_a_pool_of_gpus_that_ends_in_cpus_has_two_images(

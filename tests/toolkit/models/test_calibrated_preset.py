@@ -85,7 +85,8 @@ def test_files_under_a_prefix_hold_it_too(project: Path, s3: "S3Client", tmp_pat
     preset = load_preset("small")
     published = build_model(preset, "s3://models", model_format="prefix")
     prefix = published.address.removeprefix("s3://models/")
-    listed = {item["Key"].removeprefix(prefix) for item in s3.list_objects_v2(Bucket="models")["Contents"]}
+    under = s3.list_objects_v2(Bucket="models", Prefix=prefix)["Contents"]
+    listed = {item["Key"].removeprefix(prefix) for item in under}
     assert listed == {"small.gguf", FILE, MANIFEST_FILE}
     assert build_model(preset, "s3://models", model_format="prefix").reused
     build_model(preset, str(tmp_path / "out"), model_format="prefix")

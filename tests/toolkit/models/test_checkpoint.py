@@ -112,11 +112,11 @@ def test_the_files_are_published_as_the_server_looks_for_them_once(
     with pytest.raises(SemifError, match="is published as its files; give --format prefix"):
         build_model(preset, "s3://models/some")
     built = build_model(preset, "s3://models/some", model_format="prefix")
-    prefix = f"some/{preset.manifest().sha256}/files"
-    assert built.address == f"s3://models/{prefix}/"
-    keys = {
-        item["Key"].removeprefix(f"{prefix}/") for item in s3.list_objects_v2(Bucket="models")["Contents"]
-    }
+    folder = f"some/{preset.manifest().sha256}"
+    assert built.address == f"s3://models/{folder}/files/"
+    listed = {item["Key"] for item in s3.list_objects_v2(Bucket="models")["Contents"]}
+    keys = {key.removeprefix(f"{folder}/files/") for key in listed if "/read-back/" not in key}
+    assert listed == {f"{folder}/{there}/{key}" for there in ("files", "read-back/files") for key in keys}
     wanted = {f"Tiny_Decider/{name}" for name in checkpoint_files() if name != "README.md"}
     assert keys == wanted | {
         f"{BASE_FOLDER}/config.json",

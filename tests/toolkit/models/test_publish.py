@@ -13,10 +13,13 @@ from botocore.exceptions import ClientError
 from semif.aws.clients import Aws
 from semif.aws.s3 import S3Uri
 from semif.errors import SemifError
-from semif.models.packaging.build import build_model
+from semif.models.packaging.build import build_model, find_model
 from semif.models.packaging.hashed_file import HashedFile
-from semif.models.packaging.publish import TRANSFER, find_published, publish
+from semif.models.packaging.publish import find_published, publish
+from semif.models.packaging.read_back import TRANSFER
+from semif.models.presets import ModelFormat
 from tests.support.models.small_models import files_below, preset_of
+from tests.support.models.stopping import ReadBacks, StoppedError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -31,8 +34,8 @@ def archive_of(path: Path, data: bytes) -> HashedFile:
     return HashedFile(path, len(data), hashlib.sha256(data).hexdigest())
 
 
-def versions(s3: "S3Client") -> int:
-    return len(s3.list_object_versions(Bucket="models").get("Versions", []))
+def versions(s3: "S3Client", key: str = "") -> int:
+    return len(s3.list_object_versions(Bucket="models", Prefix=key).get("Versions", []))
 
 
 def operations(client: "S3Client") -> list[str]:
@@ -59,7 +62,8 @@ def test_a_model_is_built_into_s3_once(
     again = build_model(preset, "s3://models/some/prefix")
     assert again.reused
     assert again.as_json() == first.as_json()
-    assert versions(s3) == 1
+    assert versions(s3, key) == 1
+    assert versions(s3) == 2, "and the mark of its read-back"
 
 
 def test_a_wrong_model_reaches_neither_disk_nor_s3(s3: "S3Client", small_gguf: Make, own_cache: Path) -> None:
@@ -82,11 +86,15 @@ def test_many_parts_are_verified_by_the_files_own_hash(s3: "S3Client", tmp_path:
         "UploadPart",
         "CompleteMultipartUpload",
         "GetObject",
+        "PutObject",
     }
     assert set(seen) == managed
     assert seen.count("UploadPart") == 2
+    assert seen.count("PutObject") == 1, "the mark of what was read back"
+    seen.clear()
     assert publish(s3, archive, URI, MANIFEST) == find_published(s3, URI, MANIFEST) == published
-    assert versions(s3) == 1
+    assert set(seen) == {"HeadObject"}
+    assert versions(s3, URI.key) == 1
 
 
 def test_other_bytes_never_replace_published_ones(s3: "S3Client", tmp_path: Path) -> None:
@@ -126,6 +134,47 @@ def test_one_spoiled_byte_is_found_and_removed(s3: "S3Client", tmp_path: Path) -
     with pytest.raises(SemifError, match=r"came back as 7 bytes with SHA-256 .* deleted again"):
         publish(s3, archive, URI, MANIFEST, spoil)
     assert s3.get_object(Bucket="models", Key=URI.key)["Body"].read() == b"archive"
+
+
+@pytest.fixture(params=["Enabled", "Suspended"])
+def versioned_or_not(request: pytest.FixtureRequest, s3: "S3Client") -> None:
+    s3.put_bucket_versioning(Bucket="models", VersioningConfiguration={"Status": request.param})
+
+
+@pytest.mark.usefixtures("versioned_or_not")
+@pytest.mark.parametrize(
+    ("model_format", "files", "read"), [("tar.gz", 1, 0), ("prefix", 2, 0), ("prefix", 2, 1)]
+)
+def test_what_was_never_read_back_is_no_model_until_it_is(
+    s3: "S3Client", sound_gguf: Path, own_cache: Path, model_format: ModelFormat, files: int, read: int
+) -> None:
+    preset, models = preset_of(sound_gguf), S3Uri("models", "")
+    with pytest.raises(StoppedError):
+        build_model(preset, "s3://models", ReadBacks(stop_after=read), model_format=model_format)
+    assert find_model(s3, preset, models, model_format) is None
+    if all_there := versions(s3) == files + read:  # those that were read back are marked
+        sound_gguf.unlink()  # it is read back from where it is
+    done = ReadBacks()
+    built = build_model(preset, "s3://models", done, model_format=model_format)
+    assert built.reused == all_there
+    assert done.files == files - read, "what was read back before is not read again"
+    found = find_model(s3, preset, models, model_format)
+    assert found is not None
+    assert found.as_json() == built.as_json()
+
+
+@pytest.mark.usefixtures("versioned_or_not")
+def test_other_bytes_than_were_read_back_do_not_count_for_them(s3: "S3Client", tmp_path: Path) -> None:
+    """What the mark was made for was deleted, and an upload in its place broke off."""
+    archive = archive_of(tmp_path / "archive", b"archive")
+    publish(s3, archive, URI, MANIFEST)
+    metadata = s3.head_object(Bucket="models", Key=URI.key)["Metadata"]
+    s3.delete_object(Bucket="models", Key=URI.key)
+    s3.put_object(Bucket="models", Key=URI.key, Body=b"archivE", Metadata=metadata)
+    with pytest.raises(SemifError, match=r"came back as 7 bytes with SHA-256 .* deleted again"):
+        publish(s3, archive, URI, MANIFEST)
+    assert find_published(s3, URI, MANIFEST) is None
+    assert publish(s3, archive, URI, MANIFEST) == find_published(s3, URI, MANIFEST)
 
 
 def test_what_may_not_be_deleted_again_is_named(s3: "S3Client", tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ OF_S3 = {
     "delete_objects": ["s3:DeleteObjectVersion"],
     "upload_fileobj": ["s3:PutObject"],
     "download_file": ["s3:GetObject"],
-    "download_fileobj": ["s3:GetObject"],
+    "download_fileobj": ["s3:GetObject", "s3:GetObjectVersion"],  # it is told the version
     "copy": ["s3:GetObject", "s3:PutObject"],
 }
 """The rights that S3 asks for where they are not called as the operation, and of boto3's own transfers."""
