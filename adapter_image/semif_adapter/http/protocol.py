@@ -1,7 +1,6 @@
 """uvicorn's HTTP protocol with bounds that it lacks: heads, pipelines, connections; and errors in JSON."""
 
 import asyncio
-import socket
 from typing import Any
 
 import httptools
@@ -15,6 +14,7 @@ from semif_adapter.contract.errors import (
     RequestTimeoutError,
 )
 from semif_adapter.http.connections import connection_limit, idle_connections
+from semif_adapter.http.hang_ups import sends_no_more, was_reset
 
 MAX_HEAD_BYTES = 65_536
 """Longest request line and headers together, and longest trailers."""
@@ -28,8 +28,8 @@ LINGER_SECONDS = 2.0
 """How long a refused client may go on sending."""
 REPLY_SECONDS = 30.0
 """How long a client may leave what it was sent unread; closing would wait for it, and for ever."""
-RESET_CHECK_SECONDS = 0.2
-"""How often a connection whose client sends no more is looked at: it is no longer read from."""
+WATCH_SECONDS = 0.2
+"""How often a connection that is not read from is looked at: has its client gone?"""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -48,7 +48,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._answering: RequestResponseCycle | None = None
         """The oldest request without its answer, or the last that had its own."""
         self._head_timer: asyncio.TimerHandle | None = None
-        self._reset_timer: asyncio.TimerHandle | None = None
+        self._watch_timer: asyncio.TimerHandle | None = None
+        self._asked_whether_gone = False
         self._unread_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -83,41 +84,54 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's: whether to stay open
-        """The client sends no more. Has it gone, or does it wait for its answers?
+        """The client sends no more; whether it waits for answers. One that is only half sent gets none."""
+        last = self._last_request()
+        if last is None or last.more_body or not self._ask_whether_gone():
+            return False
+        last.keep_alive = False
+        self._watch()
+        return True
+
+    def _ask_whether_gone(self) -> bool:
+        """A client that sends no more: has it gone, or does it wait for its answers? False: it has gone.
 
         An interim response, which every HTTP/1.1 client must take (RFC 9110, section 15.2), tells: who has
         gone resets the connection. Over HTTP/1.0, which has none, whoever sends no more counts as gone.
         """
-        cycle = self.cycle
-        if (
-            cycle is None
-            or cycle.response_complete
-            or cycle.more_body
-            or cycle.scope["http_version"] == "1.0"
-        ):
+        self._asked_whether_gone = True
+        if self._answering is None or self._answering.scope["http_version"] == "1.0":
             return False
-        cycle.keep_alive = False
-        # In between two messages, so not where an earlier one of a pipeline may be in the middle of its own.
-        if not self.pipeline and not cycle.response_started:
+        if not self._answering.response_started:  # or it would stand in the middle of that
             self.transport.write(STATUS_LINE[100] + b"\r\n")
-        self._close_if_reset()
         return True
 
-    def _close_if_reset(self) -> None:
+    def _watch(self) -> None:
+        """Look for a hang-up as long as nothing is read: behind a pipeline, or after the client's end."""
+        if self._watch_timer is None:
+            self._look()
+
+    def _look(self) -> None:
+        self._watch_timer = None
         if self.transport.is_closing():
             return
-        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        connection = self.transport.get_extra_info("socket")
+        if was_reset(connection):
             self.transport.abort()
-            return
-        self._reset_timer = self.loop.call_later(RESET_CHECK_SECONDS, self._close_if_reset)
+        elif not self._asked_whether_gone and sends_no_more(connection) and not self._ask_whether_gone():
+            self.transport.close()
+        elif self._asked_whether_gone or self.flow.read_paused:
+            self._watch_timer = self.loop.call_later(WATCH_SECONDS, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
         self._idle.discard(self)
-        for timer in (self._reset_timer, self._unread_timer):
+        for timer in (self._watch_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        if self._answering is not None:  # uvicorn's tells the newest, which waits behind this one
+            self._answering.disconnected = not self._answering.response_complete
+            self._answering.message_event.set()
         # uvicorn's keeps the timer of a connection that was reset, and by it the last request and its body.
         self._unset_keepalive_if_required()
 
@@ -129,6 +143,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._parse(data)
         if self._bytes_beside_body > MAX_HEAD_BYTES and not self.transport.is_closing():
             self._refuse(_head_too_large())
+        if self.flow.read_paused:
+            self._watch()
 
     def _parse(self, data: bytes) -> None:
         try:

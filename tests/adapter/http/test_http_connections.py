@@ -14,9 +14,14 @@ import pytest
 from semif_adapter.http import connections, protocol
 from semif_adapter.http.protocol import MAX_PIPELINED, BoundedProtocol
 from tests.adapter.http.conftest import Gate
+from tests.support.machine.waiting import eventually
 
 PING = b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST_PING = b"GET /ping HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+CHUNKED = (
+    b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n"
+)
 StartServer = Callable[..., Any]
 
 
@@ -52,6 +57,7 @@ def test_a_short_pipeline_gets_all_of_its_answers(start_server: StartServer, scr
         assert received(connection).count(b"HTTP/1.1 200 OK") == MAX_PIPELINED
 
 
+@pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize(
     "broken",
     [
@@ -62,14 +68,20 @@ def test_a_short_pipeline_gets_all_of_its_answers(start_server: StartServer, scr
     ],
 )
 def test_what_breaks_behind_a_request_does_not_take_its_answer(
-    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], broken: bytes
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    decision: dict[str, Any],
+    broken: bytes,
+    at_once: bool,
 ) -> None:
     server = start_server(scripted(gate))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(server.post({"decision": decision}))
+        connection.sendall(server.post({"decision": decision}) + (broken if at_once else b""))
         assert gate.entered.acquire(timeout=30)
-        connection.sendall(broken)
+        connection.sendall(b"" if at_once else broken)
         connection.shutdown(socket.SHUT_WR)
+        assert server.request("GET", "/ping").status == 200  # what was sent has been looked at
         gate.open()
         answer = received(connection)
 
@@ -92,17 +104,53 @@ def test_a_client_that_closes_its_side_gets_its_answers(
     assert answers.count(b"HTTP/1.1 200 OK") == 1 + pipelined
 
 
+def close(connection: socket.socket) -> None:
+    """As a program that ends: at first it looks as if only this side were closed."""
+    connection.close()
+
+
+def reset(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+MUCH = PING * MAX_PIPELINED + b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n"
+PIPELINES = {
+    "none": (b"", b""),
+    "at once": (PING, b""),
+    "later": (b"", PING),
+    "half a request": (CHUNKED + b"2\r\n{}", b""),
+    "half a request later": (b"", CHUNKED + b"2\r\n{}"),
+    "more than is read": (b"", MUCH + b" " * 100_000),
+    "no request": (b"", b"\x00\r\n\r\n"),
+}
+"""What comes behind a request: with it, and while it is being answered."""
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("leave", [close, reset])
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 def test_a_client_that_is_gone_is_not_computed_for(
-    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], version: bytes
+    start_server: StartServer,
+    scripted: Any,
+    gate: Gate,
+    decision: dict[str, Any],
+    version: bytes,
+    leave: Callable[[socket.socket], None],
+    pipeline: str,
 ) -> None:
-    """Its end of the connection looks the same at first."""
     server = start_server(scripted(gate))
+    at_once, later = PIPELINES[pipeline]
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(server.post({"decision": decision}).replace(b"HTTP/1.1", b"HTTP/" + version))
+        request = server.post({"decision": decision}).replace(b"HTTP/1.1", b"HTTP/" + version)
+        connection.sendall(request + at_once)
         assert gate.entered.acquire(timeout=30)
-    assert server.engine.abandoned.wait(30)
+        connection.sendall(later)
+        assert server.request("GET", "/ping").status == 200  # it has been read
+        leave(connection)
+        assert server.engine.abandoned.wait(30)
     gate.open()
+    eventually(lambda: b'semif_requests_total{status="4xx"} 1' in server.request("GET", "/metrics").body)
 
 
 @pytest.mark.parametrize(
@@ -176,12 +224,6 @@ def test_a_chunked_body_over_http_1_0_ends_the_connection(start_server: StartSer
         answers = received(connection)
     assert answers.startswith(b"HTTP/1.1 400 ")
     assert answers.count(b"HTTP/1.1 ") == 1
-
-
-CHUNKED = (
-    b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n"
-)
 
 
 @pytest.mark.parametrize(
