@@ -14,6 +14,7 @@ from semif_adapter.contract.errors import (
     RequestTimeoutError,
 )
 from semif_adapter.http.connections import connection_limit, idle_connections
+from semif_adapter.http.framing import check_framing
 from semif_adapter.http.hang_ups import sends_no_more, was_reset
 
 MAX_HEAD_BYTES = 65_536
@@ -139,7 +140,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._bytes_beside_body += len(data)
-        self._unset_keepalive_if_required()
         self._parse(data)
         if self._bytes_beside_body > MAX_HEAD_BYTES and not self.transport.is_closing():
             self._refuse(_head_too_large())
@@ -183,9 +183,15 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_PIPELINED:
             raise _TooManyPipelinedError
         super().on_message_begin()
+        self._unset_keepalive_if_required()  # here, and not for empty lines before a request
         if not self._in_head:
-            self._in_head, self._bytes_beside_body = True, 0
+            self._in_head, self._bytes_beside_body = True, 1  # how many came with its first is not known
             self._await_head()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) >= MAX_HEAD_BYTES:
+            raise _head_too_large()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, and no trailer: what it would say, the head has decided (RFC 9110, section 6.5)."""
@@ -193,29 +199,17 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._check_framing()
+        version = self.parser.get_http_version()
+        check_framing(version, self.headers)
+        self.expect_100_continue &= version == "1.1"  # 1.0 has no interim one (RFC 9110, section 10.1.1)
         self._offered_upgrade = any(name == b"upgrade" for name, _ in self.headers)
         if self._offered_upgrade and self.parser.should_upgrade():
             return
         self._offered_upgrade = False
+        self._unset_keepalive_if_required()
         super().on_headers_complete()
         self._in_head, self._bytes_beside_body = False, 0
         self._stop_timer()
-
-    def _check_framing(self) -> None:
-        """Raise InvalidRequestError where somebody in between could read this head in another way.
-
-        RFC 9112: a request of HTTP/1.1 has one Host header (section 3.2); a server that does not know a
-        transfer coding must not guess where the body ends, and HTTP/1.0 has none (section 6.1). The parser
-        takes `gzip, chunked` for `chunked`.
-        """
-        is_1_0 = self.parser.get_http_version() == "1.0"
-        hosts = sum(name == b"host" for name, _ in self.headers)
-        if hosts != 1 and not (is_1_0 and hosts == 0):
-            raise InvalidRequestError(f"the request must have one Host header, got {hosts}")
-        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
-        if codings and (is_1_0 or codings != [b"chunked"]):
-            raise InvalidRequestError("the only transfer coding is chunked, by itself and over HTTP/1.1")
 
     def on_body(self, body: bytes) -> None:
         self._bytes_beside_body = 0
@@ -227,11 +221,8 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
-        """What uvicorn calls where the bytes are not HTTP; httptools takes no URL of 64 KiB for one."""
-        too_large = self._in_head and self._bytes_beside_body > MAX_HEAD_BYTES
-        self._refuse(
-            _head_too_large() if too_large else InvalidRequestError("the request is not valid HTTP/1.1")
-        )
+        """What uvicorn calls where the bytes are not HTTP."""
+        self._refuse(InvalidRequestError("the request is not valid HTTP/1.1"))
 
     def _await_head(self) -> None:
         self._stop_timer()

@@ -180,6 +180,57 @@ def test_http_1_0_needs_no_host_and_is_not_taken_for_1_1(start_server: StartServ
         assert answers.startswith(b"HTTP/1.1 200 OK")
 
 
+@pytest.mark.parametrize("version", [b"0.9", b"2.0", b"1.2"])
+def test_other_versions_are_refused(start_server: StartServer, version: bytes) -> None:
+    """Others read their bodies' ends in other ways, and take no interim response."""
+    server = start_server()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(CHUNKED.replace(b"1.1", version) + b"2\r\n{}\r\n0\r\n\r\n" + PING)
+        answers = received(connection)
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert answers.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("leave_open", [True, False])
+def test_no_interim_response_goes_to_http_1_0(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any], leave_open: bool
+) -> None:
+    """It has none: such a client takes it for its answer (RFC 9110, sections 10.1.1 and 15.2)."""
+    server = start_server(scripted())
+    request = server.post({"decision": decision}).replace(b"HTTP/1.1", b"HTTP/1.0")
+    head, _, body = request.partition(b"\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head + b"\r\nExpect: 100-continue\r\n\r\n")
+        assert server.request("GET", "/ping").status == 200  # it has been read
+        connection.sendall(body)
+        if leave_open:
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        else:
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(15) in (b"", b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", PING[:9]])
+def test_an_idle_connection_ends_whatever_is_no_request(
+    start_server: StartServer, scripted: Any, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    """Empty lines before a request are passed over (RFC 9112, section 2.2): they begin none."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 1.0)
+
+    class Impatient(BoundedProtocol):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.timeout_keep_alive = 1
+
+    server = start_server(scripted(), protocol=Impatient)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(PING)
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        connection.sendall(sent)
+        answers = received(connection)
+    assert answers.count(b"HTTP/1.1 408 ") == (sent == PING[:9])
+
+
 @pytest.mark.parametrize(
     "framing",
     [
