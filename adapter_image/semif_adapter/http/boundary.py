@@ -118,7 +118,7 @@ class _Exchange:
             await error_reply(error, scope)(scope, self.receive, self.send)
 
     async def _discard(self) -> bool:
-        """Read what is left of the body, but not in the server's last seconds. Returns whether that was all."""
+        """Read what is left of the body, until the server's last seconds. Returns whether that was all."""
         size = 0
         try:
             async with asyncio.timeout(DISCARD_SECONDS):
