@@ -153,6 +153,33 @@ def test_a_client_that_is_gone_is_not_computed_for(
     eventually(lambda: b'semif_requests_total{status="4xx"} 1' in server.request("GET", "/metrics").body)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_no_more_of_a_pipeline_is_read_than_waits(
+    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], at_once: bool
+) -> None:
+    """Its connection is looked at, and not read from, while a request is being answered."""
+    opened: list[BoundedProtocol] = []
+
+    class Watched(BoundedProtocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            opened.append(self)
+
+    server = start_server(scripted(gate), protocol=Watched)
+    endless = b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n" + b" " * 1_000_000
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        request = server.post({"decision": decision})
+        connection.sendall(request + endless if at_once else request)
+        assert gate.entered.acquire(timeout=30)
+        connection.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            for _ in range(100):
+                connection.sendall(endless)
+        assert server.request("GET", "/ping").status == 200
+        assert 0 < sum(len(waiting.body) for waiting, _ in opened[0].pipeline) < 1_000_000
+        gate.open()
+
+
 @pytest.mark.parametrize(
     "head",
     [
