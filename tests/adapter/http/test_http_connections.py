@@ -18,6 +18,12 @@ from tests.support.servers.raw_requests import CHUNKED, LAST_PING, PING, receive
 StartServer = Callable[..., Any]
 
 
+@pytest.fixture(scope="module")
+def one_server(start_module_server: StartServer) -> Any:
+    """For what leaves no trace in a server."""
+    return start_module_server()
+
+
 @pytest.mark.parametrize(
     "head",
     [
@@ -119,11 +125,10 @@ def test_an_idle_connection_ends_whatever_is_no_request(
 )
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 def test_a_body_whose_end_others_could_see_elsewhere_ends_the_connection(
-    start_module_server: StartServer, framing: bytes, version: bytes
+    one_server: Any, framing: bytes, version: bytes
 ) -> None:
-    server = start_module_server()
     head = b"POST /invocations HTTP/" + version + b"\r\nHost: a\r\nContent-Type: application/json\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", one_server.port), timeout=30) as connection:
         connection.sendall(head + framing + b"\r\n\r\n4\r\n{}{}\r\n0\r\n\r\n" + PING)
         answers = received(connection)
     assert answers.startswith(b"HTTP/1.1 400 ")
