@@ -118,12 +118,12 @@ class _Exchange:
             await error_reply(error, scope)(scope, self.receive, self.send)
 
     async def _discard(self) -> bool:
-        """Read what is left of the body. Returns whether that was all of it."""
+        """Read what is left of the body, until the server's last seconds. Returns whether that was all."""
         size = 0
         try:
             async with asyncio.timeout(DISCARD_SECONDS):
                 while not self._body_over and size < DISCARD_BYTES:
                     size += len((await self.receive()).get("body", b""))
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):
             pass
         return self._body_over

@@ -1,7 +1,6 @@
 """uvicorn's HTTP protocol with bounds that it lacks: heads, pipelines, connections; and errors in JSON."""
 
 import asyncio
-import socket
 from typing import Any
 
 import httptools
@@ -15,6 +14,8 @@ from semif_adapter.contract.errors import (
     RequestTimeoutError,
 )
 from semif_adapter.http.connections import connection_limit, idle_connections
+from semif_adapter.http.framing import check_framing
+from semif_adapter.http.hang_ups import sends_no_more, was_reset
 
 MAX_HEAD_BYTES = 65_536
 """Longest request line and headers together, and longest trailers."""
@@ -28,8 +29,8 @@ LINGER_SECONDS = 2.0
 """How long a refused client may go on sending."""
 REPLY_SECONDS = 30.0
 """How long a client may leave what it was sent unread; closing would wait for it, and for ever."""
-RESET_CHECK_SECONDS = 0.2
-"""How often a connection whose client sends no more is looked at: it is no longer read from."""
+WATCH_SECONDS = 0.2
+"""How often a connection that is not read from is looked at: has its client gone?"""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -48,7 +49,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._answering: RequestResponseCycle | None = None
         """The oldest request without its answer, or the last that had its own."""
         self._head_timer: asyncio.TimerHandle | None = None
-        self._reset_timer: asyncio.TimerHandle | None = None
+        self._watch_timer: asyncio.TimerHandle | None = None
+        self._asked_whether_gone = False
         self._unread_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
@@ -83,41 +85,54 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio's: whether to stay open
-        """The client sends no more. Has it gone, or does it wait for its answers?
+        """The client sends no more; whether it waits for answers. One that is only half sent gets none."""
+        last = self._last_request()
+        if last is None or last.more_body or not self._ask_whether_gone():
+            return False
+        last.keep_alive = False
+        self._watch()
+        return True
+
+    def _ask_whether_gone(self) -> bool:
+        """A client that sends no more: has it gone, or does it wait for its answers? False: it has gone.
 
         An interim response, which every HTTP/1.1 client must take (RFC 9110, section 15.2), tells: who has
         gone resets the connection. Over HTTP/1.0, which has none, whoever sends no more counts as gone.
         """
-        cycle = self.cycle
-        if (
-            cycle is None
-            or cycle.response_complete
-            or cycle.more_body
-            or cycle.scope["http_version"] == "1.0"
-        ):
+        self._asked_whether_gone = True
+        if self._answering is None or self._answering.scope["http_version"] == "1.0":
             return False
-        cycle.keep_alive = False
-        # In between two messages, so not where an earlier one of a pipeline may be in the middle of its own.
-        if not self.pipeline and not cycle.response_started:
+        if not self._answering.response_started:  # or it would stand in the middle of that
             self.transport.write(STATUS_LINE[100] + b"\r\n")
-        self._close_if_reset()
         return True
 
-    def _close_if_reset(self) -> None:
+    def _watch(self) -> None:
+        """Look for a hang-up as long as nothing is read: behind a pipeline, or after the client's end."""
+        if self._watch_timer is None:
+            self._look()
+
+    def _look(self) -> None:
+        self._watch_timer = None
         if self.transport.is_closing():
             return
-        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        connection = self.transport.get_extra_info("socket")
+        if was_reset(connection):
             self.transport.abort()
-            return
-        self._reset_timer = self.loop.call_later(RESET_CHECK_SECONDS, self._close_if_reset)
+        elif not self._asked_whether_gone and sends_no_more(connection) and not self._ask_whether_gone():
+            self.transport.close()
+        elif self._asked_whether_gone or self.flow.read_paused:
+            self._watch_timer = self.loop.call_later(WATCH_SECONDS, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
         self._idle.discard(self)
-        for timer in (self._reset_timer, self._unread_timer):
+        for timer in (self._watch_timer, self._unread_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        if self._answering is not None:  # uvicorn's tells the newest, which waits behind this one
+            self._answering.disconnected = not self._answering.response_complete
+            self._answering.message_event.set()
         # uvicorn's keeps the timer of a connection that was reset, and by it the last request and its body.
         self._unset_keepalive_if_required()
 
@@ -125,10 +140,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._refused:
             return
         self._bytes_beside_body += len(data)
-        self._unset_keepalive_if_required()
         self._parse(data)
         if self._bytes_beside_body > MAX_HEAD_BYTES and not self.transport.is_closing():
             self._refuse(_head_too_large())
+        if self.flow.read_paused:
+            self._watch()
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -167,9 +183,15 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= MAX_PIPELINED:
             raise _TooManyPipelinedError
         super().on_message_begin()
+        self._unset_keepalive_if_required()  # here, and not for empty lines before a request
         if not self._in_head:
-            self._in_head, self._bytes_beside_body = True, 0
+            self._in_head, self._bytes_beside_body = True, 1  # how many came with its first is not known
             self._await_head()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) >= MAX_HEAD_BYTES:
+            raise _head_too_large()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, and no trailer: what it would say, the head has decided (RFC 9110, section 6.5)."""
@@ -177,29 +199,17 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._check_framing()
+        version = self.parser.get_http_version()
+        check_framing(version, self.headers)
+        self.expect_100_continue &= version == "1.1"  # 1.0 has no interim one (RFC 9110, section 10.1.1)
         self._offered_upgrade = any(name == b"upgrade" for name, _ in self.headers)
         if self._offered_upgrade and self.parser.should_upgrade():
             return
         self._offered_upgrade = False
+        self._unset_keepalive_if_required()
         super().on_headers_complete()
         self._in_head, self._bytes_beside_body = False, 0
         self._stop_timer()
-
-    def _check_framing(self) -> None:
-        """Raise InvalidRequestError where somebody in between could read this head in another way.
-
-        RFC 9112: a request of HTTP/1.1 has one Host header (section 3.2); a server that does not know a
-        transfer coding must not guess where the body ends, and HTTP/1.0 has none (section 6.1). The parser
-        takes `gzip, chunked` for `chunked`.
-        """
-        is_1_0 = self.parser.get_http_version() == "1.0"
-        hosts = sum(name == b"host" for name, _ in self.headers)
-        if hosts != 1 and not (is_1_0 and hosts == 0):
-            raise InvalidRequestError(f"the request must have one Host header, got {hosts}")
-        codings = [value.strip().lower() for name, value in self.headers if name == b"transfer-encoding"]
-        if codings and (is_1_0 or codings != [b"chunked"]):
-            raise InvalidRequestError("the only transfer coding is chunked, by itself and over HTTP/1.1")
 
     def on_body(self, body: bytes) -> None:
         self._bytes_beside_body = 0
@@ -211,11 +221,8 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's signature
-        """What uvicorn calls where the bytes are not HTTP; httptools takes no URL of 64 KiB for one."""
-        too_large = self._in_head and self._bytes_beside_body > MAX_HEAD_BYTES
-        self._refuse(
-            _head_too_large() if too_large else InvalidRequestError("the request is not valid HTTP/1.1")
-        )
+        """What uvicorn calls where the bytes are not HTTP."""
+        self._refuse(InvalidRequestError("the request is not valid HTTP/1.1"))
 
     def _await_head(self) -> None:
         self._stop_timer()

@@ -68,9 +68,10 @@ class Head(ABC):
         """The questions of one request."""
         known: dict[str, Tokens] = {}
         group: list[WrittenQuestion] = []
-        for question in questions:
+        for question in questions:  # all of them first: a prompt may show the others too
             go_on()
             self.prompts.refuse_endless(question)
+            self._refuse_too_many(question)
         for index in range(len(questions)):
             go_on()
             group.append(self._write(index, questions, known))
@@ -120,18 +121,20 @@ class Head(ABC):
         """The options' probabilities in the prompt's order, from the softmax of `scores`."""
         return shares
 
-    def _write(self, index: int, questions: Sequence[Question], known: dict[str, Tokens]) -> WrittenQuestion:
-        question = questions[index]
+    def _refuse_too_many(self, question: Question) -> None:
         count = len(question.options)
         if count > self.most_options:
             raise InvalidRequestError(
                 f"has {count} options, this model can tell {self.most_options} apart; split the question",
                 path=question.path,
             )
+
+    def _write(self, index: int, questions: Sequence[Question], known: dict[str, Tokens]) -> WrittenQuestion:
+        question = questions[index]
         orders = self.orders(question)
         prompts = tuple(self._prompt(question, order, questions, known) for order in orders)
         refuse_too_long(question, max(prompt.length for prompt in prompts), self._limit)
-        temperature = self._head.temperature(kind_of(question), count)
+        temperature = self._head.temperature(kind_of(question), len(question.options))
         return HeadQuestion(index, question, prompts, orders, temperature, self)
 
     def _prompt(

@@ -1,8 +1,7 @@
-"""What clients may do to a connection: pipeline, offer an upgrade, break in the middle, reset."""
+"""What clients may do to a connection: frame bodies oddly, offer an upgrade, leave it idle, reset it."""
 
 import gc
 import socket
-import struct
 import threading
 import weakref
 from collections.abc import Callable
@@ -14,95 +13,15 @@ import pytest
 from semif_adapter.http import connections, protocol
 from semif_adapter.http.protocol import MAX_PIPELINED, BoundedProtocol
 from tests.adapter.http.conftest import Gate
+from tests.support.servers.raw_requests import CHUNKED, LAST_PING, PING, received, reset
 
-PING = b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n"
-LAST_PING = b"GET /ping HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 StartServer = Callable[..., Any]
 
 
-def received(connection: socket.socket) -> bytes:
-    """All that comes until the server closes, but interim responses."""
-    data = b""
-    while chunk := connection.recv(65_536):
-        data += chunk
-    return data.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")
-
-
-def test_a_pipeline_is_answered_in_order_and_ends_at_its_bound(
-    start_server: StartServer, scripted: Any
-) -> None:
-    server = start_server(scripted())
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(PING * 10_000)
-        answers = received(connection)
-
-    # How many wait behind the first depends on how the bytes arrive, and never on how many are sent.
-    assert 1 <= answers.count(b"HTTP/1.1 200 OK") <= MAX_PIPELINED + 1
-    assert b"HTTP/1.1 4" not in answers
-    assert server.request("GET", "/ping").status == 200
-
-
-def test_a_short_pipeline_gets_all_of_its_answers(start_server: StartServer, scripted: Any) -> None:
-    server = start_server(scripted())
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(
-            PING * (MAX_PIPELINED - 1) + PING.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-        )
-
-        assert received(connection).count(b"HTTP/1.1 200 OK") == MAX_PIPELINED
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        b"\x00\x01 not HTTP\r\n\r\n",
-        b"GET /ping HTTP/1.1\r\n\r\n",
-        b"POST /invocations HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nno size\r\n",
-        b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{",  # and no more
-    ],
-)
-def test_what_breaks_behind_a_request_does_not_take_its_answer(
-    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], broken: bytes
-) -> None:
-    server = start_server(scripted(gate))
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(server.post({"decision": decision}))
-        assert gate.entered.acquire(timeout=30)
-        connection.sendall(broken)
-        connection.shutdown(socket.SHUT_WR)
-        gate.open()
-        answer = received(connection)
-
-    assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert answer.count(b"HTTP/1.1 ") == 1
-
-
-@pytest.mark.parametrize("pipelined", [0, 3])
-def test_a_client_that_closes_its_side_gets_its_answers(
-    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], pipelined: int
-) -> None:
-    server = start_server(scripted(gate))
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(server.post({"decision": decision}) + PING * pipelined)
-        connection.shutdown(socket.SHUT_WR)
-        assert gate.entered.acquire(timeout=30)
-        gate.open()
-        answers = received(connection)
-
-    assert answers.count(b"HTTP/1.1 200 OK") == 1 + pipelined
-
-
-@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
-def test_a_client_that_is_gone_is_not_computed_for(
-    start_server: StartServer, scripted: Any, gate: Gate, decision: dict[str, Any], version: bytes
-) -> None:
-    """Its end of the connection looks the same at first."""
-    server = start_server(scripted(gate))
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
-        connection.sendall(server.post({"decision": decision}).replace(b"HTTP/1.1", b"HTTP/" + version))
-        assert gate.entered.acquire(timeout=30)
-    assert server.engine.abandoned.wait(30)
-    gate.open()
+@pytest.fixture(scope="module")
+def one_server(start_module_server: StartServer) -> Any:
+    """For what leaves no trace in a server."""
+    return start_module_server()
 
 
 @pytest.mark.parametrize(
@@ -132,6 +51,57 @@ def test_http_1_0_needs_no_host_and_is_not_taken_for_1_1(start_server: StartServ
         assert answers.startswith(b"HTTP/1.1 200 OK")
 
 
+@pytest.mark.parametrize("version", [b"0.9", b"2.0", b"1.2"])
+def test_other_versions_are_refused(start_server: StartServer, version: bytes) -> None:
+    """Others read their bodies' ends in other ways, and take no interim response."""
+    server = start_server()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(CHUNKED.replace(b"1.1", version) + b"2\r\n{}\r\n0\r\n\r\n" + PING)
+        answers = received(connection)
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert answers.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("leave_open", [True, False])
+def test_no_interim_response_goes_to_http_1_0(
+    start_server: StartServer, scripted: Any, decision: dict[str, Any], leave_open: bool
+) -> None:
+    """It has none: such a client takes it for its answer (RFC 9110, sections 10.1.1 and 15.2)."""
+    server = start_server(scripted())
+    request = server.post({"decision": decision}).replace(b"HTTP/1.1", b"HTTP/1.0")
+    head, _, body = request.partition(b"\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head + b"\r\nExpect: 100-continue\r\n\r\n")
+        assert server.request("GET", "/ping").status == 200  # it has been read
+        connection.sendall(body)
+        if leave_open:
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        else:
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(15) in (b"", b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", PING[:9]])
+def test_an_idle_connection_ends_whatever_is_no_request(
+    start_server: StartServer, scripted: Any, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    """Empty lines before a request are passed over (RFC 9112, section 2.2): they begin none."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 1.0)
+
+    class Impatient(BoundedProtocol):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.timeout_keep_alive = 1
+
+    server = start_server(scripted(), protocol=Impatient)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(PING)
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        connection.sendall(sent)
+        answers = received(connection)
+    assert answers.count(b"HTTP/1.1 408 ") == (sent == PING[:9])
+
+
 @pytest.mark.parametrize(
     "framing",
     [
@@ -155,11 +125,10 @@ def test_http_1_0_needs_no_host_and_is_not_taken_for_1_1(start_server: StartServ
 )
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 def test_a_body_whose_end_others_could_see_elsewhere_ends_the_connection(
-    start_module_server: StartServer, framing: bytes, version: bytes
+    one_server: Any, framing: bytes, version: bytes
 ) -> None:
-    server = start_module_server()
     head = b"POST /invocations HTTP/" + version + b"\r\nHost: a\r\nContent-Type: application/json\r\n"
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", one_server.port), timeout=30) as connection:
         connection.sendall(head + framing + b"\r\n\r\n4\r\n{}{}\r\n0\r\n\r\n" + PING)
         answers = received(connection)
     assert answers.startswith(b"HTTP/1.1 400 ")
@@ -176,12 +145,6 @@ def test_a_chunked_body_over_http_1_0_ends_the_connection(start_server: StartSer
         answers = received(connection)
     assert answers.startswith(b"HTTP/1.1 400 ")
     assert answers.count(b"HTTP/1.1 ") == 1
-
-
-CHUNKED = (
-    b"POST /invocations HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-    b"Transfer-Encoding: chunked\r\n\r\n"
-)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +235,7 @@ def test_a_connection_that_was_reset_keeps_nothing(
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
     connection.sendall(server.post({"decision": decision}))
     assert connection.recv(65_536).startswith(b"HTTP/1.1 200 OK")
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()  # a reset
+    reset(connection)
     assert lost.wait(30)
     assert server.request("GET", "/ping").status == 200
     gc.collect()

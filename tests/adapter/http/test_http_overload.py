@@ -461,10 +461,19 @@ def test_what_waits_for_an_engine_that_dies_is_told_so_each_in_its_own_form(
     ],
     ids=["header", "endless header", "query", "method", "tls", "negative length", "no length"],
 )
+@pytest.mark.parametrize("answered_before", [0, 1])
 def test_a_head_that_is_too_large_or_no_http_gets_its_error_in_json(
-    start_server: StartServer, request_bytes: bytes, status: int, code: str
+    start_server: StartServer, request_bytes: bytes, status: int, code: str, answered_before: int
 ) -> None:
     server = start_server()
-    got, body = server.raw(request_bytes)
-    assert (got, json.loads(body)["error"]["code"]) == (status, code)
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        for _ in range(answered_before):
+            connection.sendall(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            answer.read()
+        connection.sendall(request_bytes)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert (response.status, json.loads(response.read())["error"]["code"]) == (status, code)
     assert server.request("GET", "/ping").status == 200

@@ -361,6 +361,9 @@ def test_a_body_at_the_limit_is_read(start_server: StartServer, decision: Docume
         ("application/json", 200),
         ("Application/JSON; Charset=UTF-8", 200),
         ('application/json; charset="utf-8"', 200),
+        ("application/json ;", 200),  # a list of parameters may have empty places (RFC 9110, section 5.6.6)
+        ("application/json;; charset=utf-8 ; ", 200),
+        ("application/json; charset=", 415),
         ("application/json; charset=utf-16", 415),
         ("application/jsonlines", 200),  # one line, as a transform job sends it
         ("text/csv", 415),

@@ -96,6 +96,20 @@ def test_only_nimbles_answers_depend_on_their_neighbours(
     assert [result.option_logits for result in again] == [result.option_logits for result in together]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_nimble_is_shown_the_names_of_questions(
+    marked: Callable[[str], Path], load_engine: LoadEngine, kind: str
+) -> None:
+    engine = load_engine(marked(kind), context_tokens=4096)
+
+    def prompts(name: str) -> list[str]:
+        form = SystemOneForm.parse(body({name: numbered(2)}), Settings())
+        [[written]] = engine.prepare(form.questions, form.layout).groups
+        return [prompt.text for prompt in written.prompts]
+
+    assert (prompts("one") == prompts("two")) is (kind != "nimble")
+
+
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -125,11 +139,20 @@ def test_any_json_gets_the_references_numbers(
     assert largest_difference(ask(request), reference(marked(kind))(request)) < 1e-6
 
 
-def test_more_options_than_labels_are_refused(marked: Callable[[str], Path], load_engine: LoadEngine) -> None:
-    engine = load_engine(marked("lev"), context_tokens=4096)
-    with pytest.raises(InvalidRequestError, match="has 27 options, this model can tell 26 apart") as raised:
-        answers_of(engine, body({"a": numbered(2), "b": numbered(27)}))
-    assert raised.value.path == "questions.#1"
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("names", ["ab", "ba", "b"])
+def test_more_options_than_labels_are_refused(
+    marked: Callable[[str], Path], load_engine: LoadEngine, kind: str, names: str
+) -> None:
+    """Whichever question has them: where a prompt lists the others too, it is not the one being written."""
+    most = MOST.get(kind, 26)
+    counts = {"a": 2, "b": most + 1}
+    engine = load_engine(marked(kind), context_tokens=4096)
+    with pytest.raises(
+        InvalidRequestError, match=f"has {most + 1} options, this model can tell {most} apart"
+    ) as raised:
+        answers_of(engine, body({name: numbered(counts[name]) for name in names}))
+    assert raised.value.path == f"questions.#{names.index('b')}"
 
 
 @pytest.mark.parametrize("mark", ["<|im_end|>", "</think>", "<s>"])

@@ -19,7 +19,7 @@ TRUE, FALSE = OptionText("true", "Yes", "yes"), OptionText("false", "No", "no")
 
 
 def to_questions(request: OpenAIDecisionInvocation) -> Sequence[Asked]:
-    """What to score, in the request's order. A question's name is never shown to the model."""
+    """What to score, in the request's order. A question's name is shown to no model but Nimble (heads)."""
     state = state_of(request)
     return [_asked(index, question, state) for index, question in enumerate(request.questions)]
 

@@ -23,7 +23,7 @@ TRUE, FALSE = "true", "false"
 
 
 def to_questions(request: SystemOneInvocation) -> Sequence[Question]:
-    """What to score, in the request's order. A question's own id is never shown to the model."""
+    """What to score, in the request's order. A question's own id is shown to no model but Nimble (heads)."""
     return [
         Question(
             id=name,

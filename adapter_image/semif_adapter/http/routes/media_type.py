@@ -12,7 +12,7 @@ JSON = "application/json"
 def check_media_type(request: Request, allowed: Collection[str] = (JSON,)) -> str:
     """The body's media type. Raises UnsupportedMediaTypeError unless it is one of `allowed`, in UTF-8."""
     media_type, *parameters = request.headers.get("content-type", "").split(";")
-    charsets = [parameter.strip().lower().replace('"', "") for parameter in parameters]
+    charsets = [said.lower().replace('"', "") for parameter in parameters if (said := parameter.strip())]
     media_type = media_type.strip().lower()
     if media_type not in allowed or any(charset != "charset=utf-8" for charset in charsets):
         raise UnsupportedMediaTypeError(f"the content type must be {' or '.join(allowed)}, in UTF-8")

@@ -218,6 +218,28 @@ def test_a_stop_while_python_still_imports_exits_0(
     assert adapter.end() == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "code"), [("/invocations", 503, "draining"), ("/x", 404, "not_found")]
+)
+def test_a_stop_tells_an_upload_that_is_not_complete(
+    waiting: Adapter, path: str, status: int, code: str
+) -> None:
+    """What it still sends is read first, for as long as there is time."""
+    waiting.go_on()
+    wait_until_it_serves(waiting)
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+    with socket.create_connection(("127.0.0.1", waiting.port), timeout=60) as connection:
+        connection.sendall(f"{head}Content-Length: 9\r\n\r\n".encode())
+        assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"  # the body is being read
+        waiting.process.send_signal(signal.SIGTERM)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert (response.status, json.loads(response.read())["error"]["code"]) == (status, code)
+    exit_status, log = waiting.end()
+    assert exit_status == 0
+    assert "without starting response" not in log
+
+
 def test_only_changes_of_state_are_logged(waiting: Adapter) -> None:
     assert [waiting.ping() for _ in range(10)] == [503] * 10
     waiting.go_on()
