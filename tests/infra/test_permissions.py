@@ -203,8 +203,15 @@ def test_only_the_image_build_pushes_and_it_stores_nothing_but_records_of_images
     assert not [action for action in model if action.startswith("ecr")]
     assert {action for action in image if action.startswith("s3:")} == {
         *("s3:GetBucketAcl", "s3:GetBucketLocation"),
-        *("s3:GetObject", "s3:GetObjectVersion", "s3:PutObject"),
+        *("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:PutObject"),
     }
+    (listing,) = [
+        statement
+        for statement in policies[actions.index(image)]
+        if "s3:ListBucket" in listed(statement["Action"])
+    ]
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": ["images/*"]}}
+    assert listed(listing["Action"]) == ["s3:ListBucket"]
     stored = [
         flat(resource)
         for statement in policies[actions.index(image)]
