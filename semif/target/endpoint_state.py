@@ -37,6 +37,8 @@ class EndpointState:
     """The archive, the prefix of the files, or the address that the container downloads from."""
     fallback_image: str | None = None
     """Of the pool's types that run a Model of their own; None: there are none."""
+    asynchronous: bool = False
+    """Whether it takes requests by a queue."""
 
     def runs(self, lock: Lock) -> bool:
         """Whether it runs the images and the model that `lock` pins."""
@@ -104,6 +106,7 @@ def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
         image=container.get("Image", ""),
         model_data=model_data_of(container),
         fallback_image=fallback.get("Image", "") if fallback is not None else None,
+        asynchronous="AsyncInferenceConfig" in endpoint,
     )
 
 

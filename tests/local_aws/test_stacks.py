@@ -305,10 +305,19 @@ def test_another_name_is_another_endpoint_and_the_old_one_goes_last(
     assert of_endpoint[0]["ResourceStatus"] == "DELETE_COMPLETE", "the newest"
     assert of_endpoint[0]["PhysicalResourceId"].endswith("named-first")
 
+    queue = {"OutputConfig": {"S3OutputPath": f"s3://{MODEL_BUCKET}/answers/"}}
+    template["Resources"]["Config"]["Properties"]["AsyncInferenceConfig"] = queue
+    assert updated(local_aws, "named", template) == "UPDATE_ROLLBACK_COMPLETE"
+    events = local_aws.cloudformation.describe_stack_events(StackName="named")["StackEvents"]
+    newest, *_ = [one["ResourceStatusReason"] for one in events if one["ResourceStatus"] == "UPDATE_FAILED"]
+    assert "AsyncInferenceConfig parameter cannot be added" in newest
+    assert local_aws.sagemaker.describe_endpoint(EndpointName="named-second")["EndpointConfigName"] == config
+
     del template["Resources"]["Endpoint"]["Properties"]["EndpointName"]
     assert updated(local_aws, "named", template) == "UPDATE_COMPLETE"
     (made_up,) = [name for name in endpoint_names(local_aws) if name.startswith("named")]
     assert "Endpoint" in made_up
+    assert local_aws.sagemaker.describe_endpoint(EndpointName=made_up)["AsyncInferenceConfig"] == queue
     destroy(local_aws, "named")
     assert made_up not in endpoint_names(local_aws)
 
