@@ -33,7 +33,9 @@ $(VENV)/.python: requirements/dev.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# What an older requirements/node.txt left in PATH must not pass for the machine's own.
 $(VENV)/.node: requirements/node.txt | $(VENV)/.python
+	@rm -f $(BIN)/node $(BIN)/npm
 	@major=$$({ node --version 2>/dev/null || true; } | sed 's/^v\([0-9]*\).*/\1/'); \
 	if [ "$${major:-0}" -lt $(NODE_MAJOR_NEEDED) ] || ! command -v npm >/dev/null; then \
 	  echo "setup: Node.js $(NODE_MAJOR_NEEDED) or newer is not here, taking it from PyPI"; \
@@ -95,8 +97,8 @@ reference: setup ## Write docs/reference.md from the types.
 	@$(BIN)/python -m docs.reference
 
 lock: setup ## Resolve the hash-locked requirements anew.
-	@$(BIN)/python -m pip install --quiet uv
-	@for name in dev node model-build container; do bash .ci/lock-requirements.sh "$$name"; done
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements/lock.txt
+	@for name in lock dev node model-build container; do bash .ci/lock-requirements.sh "$$name"; done
 
 clean: ## Remove what the other targets made, downloads under the user's cache folder excepted.
 	@rm -rf $(VENV) node_modules .semif cdk.out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

@@ -25,7 +25,7 @@ class Created:
 @dataclass(frozen=True)
 class ResourceType:
     """How one type is made and deleted. Without `update` a change makes a new one, and the old one
-    is deleted once the whole stack is updated."""
+    is deleted once the whole stack is updated; with it, a change of what identifies it does so."""
 
     name: str
     create: Callable[[str, Params], Created]
@@ -33,6 +33,14 @@ class ResourceType:
     name_property: str = ""
     attributes: tuple[str, ...] = ()
     update: Callable[[Created, Params], Created] | None = None
+    further_identity: tuple[str, ...] = ()
+    """Properties beside the name whose change is a replacement: "createOnlyProperties" of the type's schema
+    in CloudFormation's registry, as cfn-lint 1.58.0 has it, read 2026-12-01."""
+
+    def is_another(self, before: Params, after: Params) -> bool:
+        """Whether a resource of these properties is another one than that of those `before`."""
+        identity = filter(None, (self.name_property, *self.further_identity))
+        return any(before.get(key) != after.get(key) for key in identity)
 
 
 class Resource:
@@ -42,8 +50,12 @@ class Resource:
     logical_resource_id: str
     cf_resource_type: str
 
-    def __init__(self, created: Created) -> None:
+    def __init__(self, created: Created, properties: Params, *, is_replacement: bool = False) -> None:
         self.created = created
+        self.properties = properties
+        """As it was made or last updated with, resolved."""
+        self.is_replacement = is_replacement
+        """Whether it was made beside an older one, which whoever updates the stack deletes at the end."""
 
     @property
     def physical_resource_id(self) -> str:
@@ -57,11 +69,6 @@ class Resource:
     def is_created(self) -> bool:
         """Creation has returned, so it is."""
         return True
-
-    @property
-    def is_replaced(self) -> bool:
-        """Whether a change makes a new one beside it, which whoever updates the stack deletes at the end."""
-        return self.definition.update is None
 
     def delete(self, *_: str) -> None:
         """Delete the resource."""
@@ -87,7 +94,8 @@ class Resource:
         cls, resource_name: str, cloudformation_json: Params, *_: str, **__: str
     ) -> "Resource":
         """Create the resource from its resolved properties."""
-        return cls(cls.definition.create(_fitting(resource_name), cloudformation_json.get("Properties", {})))
+        properties = cloudformation_json.get("Properties", {})
+        return cls(cls.definition.create(_fitting(resource_name), properties), properties)
 
     @classmethod
     def update_from_cloudformation_json(
@@ -98,10 +106,12 @@ class Resource:
         *_: str,
         **__: str,
     ) -> "Resource":
-        """Update in place where the type can, else create the new one beside the old one."""
-        if cls.definition.update is not None:
-            return cls(cls.definition.update(original_resource.created, cloudformation_json["Properties"]))
-        return cls.create_from_cloudformation_json(new_resource_name, cloudformation_json)
+        """Update in place where the type can and it stays the same, else make the new one beside the old."""
+        properties, update = cloudformation_json["Properties"], cls.definition.update
+        if update is None or cls.definition.is_another(original_resource.properties, properties):
+            made = cls.definition.create(_fitting(new_resource_name), properties)
+            return cls(made, properties, is_replacement=True)
+        return cls(update(original_resource.created, properties), properties)
 
 
 def _fitting(name: str) -> str:

@@ -50,6 +50,7 @@ def _bucket_policy(context: LocalContext) -> ResourceType:
         create=lambda _, properties: put(properties["Bucket"], properties),
         update=lambda created, properties: put(created.physical_id, properties),
         delete=delete,
+        further_identity=("Bucket",),
     )
 
 

@@ -77,6 +77,7 @@ def _scalable_target(context: LocalContext) -> ResourceType:
         create=put,
         update=lambda created, properties: put(created.physical_id, properties),
         delete=delete,
+        further_identity=("ResourceId", "ScalableDimension", "ServiceNamespace"),
     )
 
 
@@ -95,6 +96,7 @@ def _scaling_policy(context: LocalContext) -> ResourceType:
         delete=lambda created: context.client("application-autoscaling").delete_scaling_policy(
             **created.attributes
         ),
+        further_identity=("PolicyName", "ScalingTargetId"),
     )
 
 

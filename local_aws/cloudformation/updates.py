@@ -71,7 +71,7 @@ class Update:
         A deletion that fails is told as an event and keeps nothing back ("Update behaviors of stack
         resources" and "Stack status codes", CloudFormation's user guide, read 2026-11-30).
         """
-        for name, made in self._replaced.items():
+        for name, made in reversed(self._replaced.items()):
             with suppress(StackFailedError):
                 delete_one(self.stack, name, made, self._old[name])
         resource_map = self.stack.resource_map
@@ -123,7 +123,7 @@ class Update:
         if updated is None:
             tell(stack, name, before, kind, "UPDATE_FAILED", reason=f"the local AWS cannot update {kind}")
             raise StackFailedError(name)
-        if isinstance(existing, Resource) and existing.is_replaced:
+        if isinstance(updated, Resource) and updated.is_replacement:
             self._replaced[name] = existing
         else:
             self._updated.append(name)

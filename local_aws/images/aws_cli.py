@@ -1,7 +1,7 @@
 """`aws` for builds on this machine: the local AWS by the names and options of AWS's command line.
 
 It knows what botocore knows, for options whose values are text or short `key=value` structures, and beside
-that `get-login-password` and `s3 cp` of one file. Whatever else it is asked for it refuses.
+that `get-login-password`, `s3 cp` of one file, and `s3api` for S3. Whatever else it is asked for it refuses.
 """
 
 import base64
@@ -45,6 +45,7 @@ def _run(service: str, operation: str, rest: list[str]) -> str:
     region = options.pop("region", None)
     if (service, operation) == ("ecr-public", "get-login-password"):
         return "public\n"  # there is no public registry here that would look at it
+    service = "s3" if service == "s3api" else service  # the command line's name for S3's operations
     client: Any = boto3.Session(region_name=region).client(service)  # type: ignore[call-overload]  # any service
     if (service, operation) == ("ecr", "get-login-password"):
         token = client.get_authorization_token()["authorizationData"][0]["authorizationToken"]

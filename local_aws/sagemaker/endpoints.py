@@ -15,6 +15,7 @@ from local_aws.sagemaker.hosts.host import INVOKE_SECONDS, ContainerReply, Model
 from local_aws.sagemaker.invocation import Invocation, model_error
 from local_aws.sagemaker.placement import placed_pool, variant_summary
 from local_aws.sagemaker.records import SageMakerRecords, refused
+from local_aws.sagemaker.update_rules import check_update
 
 SERVING = {"InService", "Updating"}
 MAX_REASON = 1024
@@ -97,6 +98,7 @@ class SageMakerEndpoints:
         endpoint, config_name = self._find(params["EndpointName"]), params["EndpointConfigName"]
         if params.get("RetainDeploymentConfig"):
             raise refused("the local AWS retains no DeploymentConfig; give it with each update")
+        check_update(self._context, self._records, endpoint.name, endpoint.config_name, config_name)
         with self._lock:
             if endpoint.status != "InService":
                 raise refused(

@@ -15,6 +15,12 @@ def placed_pool(variant: dict[str, Any]) -> dict[str, Any]:
     return next(iter(without_gpu or pools), {})
 
 
+def instance_types(variant: dict[str, Any]) -> set[str]:
+    """The types that a variant may run on: its one, or those of its pools."""
+    pools = _pools(variant)
+    return {pool["InstanceType"] for pool in pools} if pools else {variant["InstanceType"]}
+
+
 def variant_summary(variant: dict[str, Any], container: dict[str, Any], placed: dict[str, Any]) -> Params:
     """What DescribeEndpoint tells of a variant: all instances come from the pool `placed`."""
     count, weight = variant.get("InitialInstanceCount", 1), variant.get("InitialVariantWeight", 1.0)

@@ -73,6 +73,8 @@ def promote(
     _check_published(target)
     carrier = Carrier(source.aws.s3, target.aws.s3, source.account == target.account, progress)
     model_copied = _carry_model(carrier, lock.model, wanted.model, target.environment)
+    for missing in _carry_records(carrier, lock, wanted):
+        on_note(missing)
     image_copied = _carry_images(carrier, source, target, lock, wanted)
     if built := [image.uri for image in wanted.images.values() if isinstance(image, BuiltImage)]:
         check_scans(target, built, on_note)
@@ -228,31 +230,37 @@ def _carry_model(
     return False  # the container itself downloads it from the hub
 
 
+def _carry_records(carrier: Carrier, lock: Lock, wanted: Lock) -> Iterator[str]:
+    """Copy what is stored of the images; yields a line for each that is not there."""
+    if isinstance(lock.model, HubModel) or isinstance(wanted.model, HubModel):
+        return
+    for image in wanted.images.values():
+        if not isinstance(image, BuiltImage):
+            continue
+        for name in IMAGE_RECORDS:
+            key = S3Uri("", "images").child(image.uri.digest.removeprefix("sha256:"), name).key
+            place = S3Uri(lock.model.bucket, key)
+            if not carrier.carry_small(place, S3Uri(wanted.model.bucket, key)):
+                yield (
+                    f"{place} is not there, so it was not copied: `semif build {lock.origin.environment}` "
+                    "stores it; promote again"
+                )
+
+
 def _carry_images(carrier: Carrier, source: Target, target: Target, lock: Lock, wanted: Lock) -> bool:
     """Whether any was not there yet."""
     copied = [
-        _carry_image(carrier, source, target, (lock, old), (wanted, new))
+        _carry_image(carrier, source, target, old, new)
         for old, new in zip(lock.images.values(), wanted.images.values(), strict=False)
     ]
     return any(copied)
 
 
 def _carry_image(
-    carrier: Carrier,
-    source: Target,
-    target: Target,
-    before: tuple[Lock, LockedImage],
-    after: tuple[Lock, LockedImage],
+    carrier: Carrier, source: Target, target: Target, old: LockedImage, new: LockedImage
 ) -> bool:
-    (lock, old), (wanted, new) = before, after
     if not isinstance(old, BuiltImage) or not isinstance(new, BuiltImage):
         return False  # AWS's own registry of the region has it, or nobody does
-    if not isinstance(lock.model, HubModel) and not isinstance(wanted.model, HubModel):
-        for name in IMAGE_RECORDS:
-            records = S3Uri("", "images").child(new.uri.digest.removeprefix("sha256:"), name)
-            carrier.carry_small(
-                S3Uri(lock.model.bucket, records.key), S3Uri(wanted.model.bucket, records.key)
-            )
     return copy_image(
         EcrRepository(source.aws.ecr, old.uri.repository),
         EcrRepository(target.aws.ecr, new.uri.repository),

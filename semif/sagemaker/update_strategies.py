@@ -38,10 +38,14 @@ def step_percent(strategy: Strategy, instance_count: int) -> int:
 
 
 def waits(strategy: Strategy, instance_count: int) -> int:
-    """How often the alarms are waited for."""
-    if strategy == "all-at-once":
-        return 1
-    if strategy == "canary":
+    """How often an update waits, which SageMaker counts into its limit.
+
+    A second fleet's last wait is the one before the old fleet is ended. All at once has two as well: its
+    limit "should be larger than the total waiting time specified in TerminationWaitInSeconds and
+    WaitIntervalInSeconds", and both are set (API reference, BlueGreenUpdatePolicy, as botocore 1.44.8 has it;
+    read 2026-12-01).
+    """
+    if strategy in ("all-at-once", "canary"):
         return 2
     steps = math.ceil(100 / step_percent(strategy, instance_count))
     return steps + 1 if strategy == "linear" else steps

@@ -37,6 +37,8 @@ class EndpointState:
     """The archive, the prefix of the files, or the address that the container downloads from."""
     fallback_image: str | None = None
     """Of the pool's types that run a Model of their own; None: there are none."""
+    asynchronous: bool = False
+    """Whether it takes requests by a queue."""
     unknown: str | None = None
     """Why image and model, which are empty then, cannot be told, in a line for people; None: they can."""
 
@@ -120,6 +122,7 @@ def find_endpoint(aws: Aws, name: str) -> EndpointState | None:
         image=pins.image,
         model_data=pins.model_data,
         fallback_image=pins.fallback_image,
+        asynchronous="AsyncInferenceConfig" in endpoint,
         unknown=unknown,
     )
 

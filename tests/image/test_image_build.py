@@ -174,6 +174,18 @@ def test_the_same_image_is_found_and_not_built_again(builds: ImageBuilds, built:
     assert "STEP" not in log
 
 
+def test_what_is_not_stored_of_an_image_is_stored_by_the_next_build(
+    builds: ImageBuilds, built: Built
+) -> None:
+    key = f"images/{built.digest.removeprefix('sha256:')}/licences.txt"
+    stored = builds.aws.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+    builds.aws.s3.delete_object(Bucket=BUCKET, Key=key)
+    again = builds.build(built.source, SOURCE_SHA256=built.source)
+    assert again["buildStatus"] == "SUCCEEDED", builds.log(again)
+    assert "STEP" not in builds.log(again)
+    assert builds.aws.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == stored
+
+
 @pytest.mark.parametrize("kind", ["another source", "an index"])
 def test_a_tag_that_holds_something_else_fails_the_build(
     builds: ImageBuilds, built: Built, kind: str

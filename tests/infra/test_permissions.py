@@ -96,6 +96,34 @@ def test_any_resource_only_where_an_action_has_none(template: dict[str, Any]) ->
             assert statement["Condition"]
 
 
+def test_network_interfaces_are_those_of_the_subnets_alone(template: dict[str, Any]) -> None:
+    """Of whatever policy: one is made in a subnet, and what else is done to it goes by its subnet."""
+    policies = [item for item in template["Resources"].values() if item["Type"] == "AWS::IAM::Policy"]
+    for policy in policies:
+        on_interfaces = [
+            statement
+            for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+            if any(":network-interface/" in flat(one) for one in listed(statement["Resource"]))
+        ]
+        made = [one for one in on_interfaces if listed(one["Action"]) == ["ec2:CreateNetworkInterface"]]
+        subnets = {
+            flat(one) for statement in made for one in statement["Resource"] if ":subnet/" in flat(one)
+        }
+        assert not [subnet for subnet in subnets if subnet.endswith("*")]
+        assert bool(subnets) == bool(on_interfaces)
+        others = [one for one in on_interfaces if one not in made]
+        for statement in others:
+            assert set(map(flat, listed(statement["Condition"]["ArnEquals"]["ec2:Subnet"]))) == subnets
+        actions = [action for statement in others for action in listed(statement["Action"])]
+        assert ("ec2:DeleteNetworkInterface" in actions) == bool(on_interfaces)
+
+
+def test_network_interfaces_are_in_some_template(matrix: dict[str, Templates]) -> None:
+    """So the test above sees them, of the model and of builds."""
+    for stack in ("Artifacts", "Endpoint"):
+        assert any("ec2:DeleteNetworkInterface" in str(matrix[name][stack]) for name in CASES)
+
+
 def test_roles_are_assumed_by_one_service_for_this_account_only(template: dict[str, Any]) -> None:
     roles = [item for item in template["Resources"].values() if item["Type"] == "AWS::IAM::Role"]
     assert roles or "'Roles': ['hosting']" in str(template)
@@ -175,8 +203,15 @@ def test_only_the_image_build_pushes_and_it_stores_nothing_but_records_of_images
     assert not [action for action in model if action.startswith("ecr")]
     assert {action for action in image if action.startswith("s3:")} == {
         *("s3:GetBucketAcl", "s3:GetBucketLocation"),
-        *("s3:GetObject", "s3:GetObjectVersion", "s3:PutObject"),
+        *("s3:GetObject", "s3:GetObjectVersion", "s3:ListBucket", "s3:PutObject"),
     }
+    (listing,) = [
+        statement
+        for statement in policies[actions.index(image)]
+        if "s3:ListBucket" in listed(statement["Action"])
+    ]
+    assert listing["Condition"] == {"StringLike": {"s3:prefix": ["images/*"]}}
+    assert listed(listing["Action"]) == ["s3:ListBucket"]
     stored = [
         flat(resource)
         for statement in policies[actions.index(image)]

@@ -140,4 +140,11 @@ def test_each_kind_of_endpoint_takes_its_own_calls(local_aws: LocalAws, containe
     assert settled(local_aws, "not-queued") == ("InService", "")
     with pytest.raises(ClientError, match="not an asynchronous endpoint"):
         runtime.invoke_endpoint_async(EndpointName="not-queued", InputLocation=f"s3://{BUCKET}/x")
+    for name, other, told in ((NAME, "not-queued", "removed from"), ("not-queued", NAME, "added to")):
+        before = local_aws.sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"]
+        with pytest.raises(ClientError, match=f"AsyncInferenceConfig parameter cannot be {told}") as caught:
+            local_aws.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=other)
+        assert caught.value.response["Error"]["Code"] == "ValidationException"
+        assert settled(local_aws, name) == ("InService", "")
+        assert local_aws.sagemaker.describe_endpoint(EndpointName=name)["EndpointConfigName"] == before
     local_aws.sagemaker.delete_endpoint(EndpointName="not-queued")

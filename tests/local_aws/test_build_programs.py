@@ -83,7 +83,10 @@ def test_aws_answers_as_the_real_one_prints(local_aws: LocalAws, tmp_path: Path)
     assert run(local_aws, "aws", *lookup, *query, "--output", "text").stdout == "None\n"
     assert json.loads(run(local_aws, "aws", *lookup).stdout)["images"] == []
     assert run(local_aws, "aws", "ecr", "get-login-password").stdout.strip()
+    listing = ["s3api", "list-objects-v2", "--bucket", name, "--prefix", "ke", "--query", "Contents[0].Key"]
+    assert run(local_aws, "aws", *listing, "--output", "text").stdout == "None\n"
     file = tmp_path / "file"
     file.write_text("stored")
     assert run(local_aws, "aws", "s3", "cp", "--no-progress", str(file), f"s3://{name}/key").returncode == 0
     assert local_aws.s3.get_object(Bucket=name, Key="key")["Body"].read() == b"stored"
+    assert run(local_aws, "aws", *listing, "--output", "text").stdout == "key\n"

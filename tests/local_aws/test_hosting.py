@@ -331,6 +331,35 @@ def test_a_number_of_instances_is_told_as_it_was_asked_for_and_kept_by_an_update
         scale(2, "other")
 
 
+def test_an_update_to_other_types_is_refused_while_it_is_scaled(local_aws: LocalAws, container: Path) -> None:
+    create(local_aws, container, "registered")
+    create(local_aws, container, "same-types")
+    create(local_aws, container, "other-types", pools=({"InstanceType": "ml.c6i.large", "Priority": 1},))
+    names = ["registered", "same-types", "other-types"]
+    assert {settled(local_aws, name) for name in names} == {("InService", "")}
+    scaling = Aws(region=local_aws.region, endpoint_url=local_aws.endpoint_url).application_autoscaling
+    place: Any = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "endpoint/registered/variant/primary",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+    scaling.register_scalable_target(**place, MinCapacity=1, MaxCapacity=2)
+    update = local_aws.sagemaker.update_endpoint
+    with pytest.raises(ClientError, match="while it is a target of Application Auto Scaling") as caught:
+        update(EndpointName="registered", EndpointConfigName="other-types")
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    assert settled(local_aws, "registered") == ("InService", "")
+    for name in ("same-types", "other-types"):
+        update(EndpointName="registered", EndpointConfigName=name)
+        assert settled(local_aws, "registered") == ("InService", "")
+        described = local_aws.sagemaker.describe_endpoint(EndpointName="registered")
+        assert described["EndpointConfigName"] == name
+        if name == "same-types":
+            scaling.deregister_scalable_target(**place)
+    for name in names:
+        local_aws.sagemaker.delete_endpoint(EndpointName=name)
+
+
 @pytest.mark.parametrize(
     ("variant", "problem"),
     [

@@ -272,6 +272,73 @@ def test_an_endpoint_stack_is_complete_when_the_endpoint_is_in_service(
         local_aws.sagemaker.describe_endpoint(EndpointName="stacked")
 
 
+def endpoint_names(aws: LocalAws) -> list[str]:
+    return [one["EndpointName"] for one in aws.sagemaker.list_endpoints()["Endpoints"]]
+
+
+def test_another_name_is_another_endpoint_and_the_old_one_goes_last(
+    local_aws: LocalAws, container: Path
+) -> None:
+    """Also where its old configuration stays, and where the new one cannot start."""
+    template = endpoint_template(container, "named-first")
+    template["Outputs"] = {"Name": {"Value": {"Fn::GetAtt": ["Endpoint", "EndpointName"]}}}
+    deploy(local_aws, "named", template)
+    config = local_aws.sagemaker.describe_endpoint(EndpointName="named-first")["EndpointConfigName"]
+
+    refused = copy.deepcopy(template)
+    refused["Resources"]["Endpoint"]["Properties"]["EndpointName"] = "named-never"
+    refused["Resources"]["Model"]["Properties"]["PrimaryContainer"]["Environment"]["REFUSE"] = "bad weights"
+    assert updated(local_aws, "named", refused) == "UPDATE_ROLLBACK_COMPLETE"
+    assert [name for name in endpoint_names(local_aws) if name.startswith("named")] == ["named-first"]
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="named-first")
+    assert (described["EndpointStatus"], described["EndpointConfigName"]) == ("InService", config)
+
+    template["Resources"]["Endpoint"]["Properties"]["EndpointName"] = "named-second"
+    assert updated(local_aws, "named", template) == "UPDATE_COMPLETE"
+    described = local_aws.sagemaker.describe_endpoint(EndpointName="named-second")
+    assert (described["EndpointStatus"], described["EndpointConfigName"]) == ("InService", config)
+    assert [name for name in endpoint_names(local_aws) if name.startswith("named")] == ["named-second"]
+    (stack,) = local_aws.cloudformation.describe_stacks(StackName="named")["Stacks"]
+    assert stack["Outputs"][0]["OutputValue"] == "named-second"
+    events = local_aws.cloudformation.describe_stack_events(StackName="named")["StackEvents"]
+    of_endpoint = [event for event in events if event["LogicalResourceId"] == "Endpoint"]
+    assert of_endpoint[0]["ResourceStatus"] == "DELETE_COMPLETE", "the newest"
+    assert of_endpoint[0]["PhysicalResourceId"].endswith("named-first")
+
+    queue = {"OutputConfig": {"S3OutputPath": f"s3://{MODEL_BUCKET}/answers/"}}
+    template["Resources"]["Config"]["Properties"]["AsyncInferenceConfig"] = queue
+    assert updated(local_aws, "named", template) == "UPDATE_ROLLBACK_COMPLETE"
+    events = local_aws.cloudformation.describe_stack_events(StackName="named")["StackEvents"]
+    newest, *_ = [one["ResourceStatusReason"] for one in events if one["ResourceStatus"] == "UPDATE_FAILED"]
+    assert "AsyncInferenceConfig parameter cannot be added" in newest
+    assert local_aws.sagemaker.describe_endpoint(EndpointName="named-second")["EndpointConfigName"] == config
+
+    del template["Resources"]["Endpoint"]["Properties"]["EndpointName"]
+    assert updated(local_aws, "named", template) == "UPDATE_COMPLETE"
+    (made_up,) = [name for name in endpoint_names(local_aws) if name.startswith("named")]
+    assert "Endpoint" in made_up
+    assert local_aws.sagemaker.describe_endpoint(EndpointName=made_up)["AsyncInferenceConfig"] == queue
+    destroy(local_aws, "named")
+    assert made_up not in endpoint_names(local_aws)
+
+
+def test_another_name_is_another_project(local_aws: LocalAws) -> None:
+    template = artifacts_template()
+    template["Resources"]["Project"]["Properties"]["Name"] = "project-first"
+    deploy(local_aws, "projects", template)
+    template["Resources"]["Project"]["Properties"]["Name"] = "project-second"
+    assert updated(local_aws, "projects", template) == "UPDATE_COMPLETE"
+    names = ["project-first", "project-second"]
+    found = local_aws.codebuild.batch_get_projects(names=names)
+    assert [one["name"] for one in found["projects"]] == ["project-second"]
+    assert found["projectsNotFound"] == ["project-first"]
+    (stack,) = local_aws.cloudformation.describe_stacks(StackName="projects")["Stacks"]
+    made = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    assert made["Project"] == "project-second"
+    assert made["ProjectArn"] == found["projects"][0]["arn"]
+    destroy(local_aws, "projects")
+
+
 def test_an_update_that_is_cancelled_goes_back(local_aws: LocalAws, container: Path, tmp_path: Path) -> None:
     template = endpoint_template(container, "cancelled")
     deploy(local_aws, "cancelled", template)

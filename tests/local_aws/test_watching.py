@@ -169,6 +169,48 @@ def test_what_watches_an_endpoint_is_there_and_goes_with_its_stack(local_aws: Lo
         client(local_aws, "sns").get_topic_attributes(TopicArn=made["Topic"])
 
 
+def test_what_gets_another_name_or_place_is_replaced(local_aws: LocalAws) -> None:
+    """By their names, and what scales by what it scales: properties whose change is a "Replacement"."""
+    template = watching_template()
+    template["Resources"]["End"]["Properties"]["Name"] = "ends-first"
+    deploy(local_aws, "renamed", template)
+    changed = watching_template()
+    changed["Resources"]["Share"]["Properties"]["AlarmName"] = "renamed-share"
+    changed["Resources"]["End"]["Properties"]["Name"] = "ends-second"
+    changed["Resources"]["Target"]["Properties"]["ResourceId"] = "endpoint/renamed/variant/AllTraffic"
+    refused = json.loads(json.dumps(changed))
+    refused["Resources"]["Queue"]["Properties"]["ComparisonOperator"] = "Differs"
+
+    cloudwatch, scaling = client(local_aws, "cloudwatch"), client(local_aws, "application-autoscaling")
+
+    def names() -> list[set[str]]:
+        alarms = {one["AlarmName"] for one in cloudwatch.describe_alarms()["MetricAlarms"]}
+        targets = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+        policies = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+        return [
+            {name for name in alarms if name.endswith("-share")},
+            {one["Name"] for one in client(local_aws, "scheduler").list_schedules()["Schedules"]},
+            {one["ResourceId"] for one in targets},
+            {one["ResourceId"] for one in policies},
+        ]
+
+    before = names()
+    watched = "endpoint/watched/variant/AllTraffic"
+    assert before == [{"watched-share"}, {"ends-first"}, {watched}, {watched}]
+    local_aws.cloudformation.update_stack(StackName="renamed", TemplateBody=json.dumps(refused))
+    assert status_when_settled(local_aws, "renamed") == "UPDATE_ROLLBACK_COMPLETE"
+    assert names() == before
+    local_aws.cloudformation.update_stack(StackName="renamed", TemplateBody=json.dumps(changed))
+    assert status_when_settled(local_aws, "renamed") == "UPDATE_COMPLETE"
+    renamed = "endpoint/renamed/variant/AllTraffic"
+    assert names() == [{"renamed-share"}, {"ends-second"}, {renamed}, {renamed}]
+    (stack,) = local_aws.cloudformation.describe_stacks(StackName="renamed")["Stacks"]
+    made = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    assert made["Arn"].endswith(":alarm:renamed-share")
+    destroy(local_aws, "renamed")
+    assert names() == [set()] * 4
+
+
 def test_an_alarm_that_aws_would_refuse_fails(local_aws: LocalAws) -> None:
     template = watching_template()
     template["Resources"] = {"Share": template["Resources"]["Queue"]}

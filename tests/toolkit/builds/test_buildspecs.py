@@ -61,8 +61,12 @@ IMAGE_ANSWERS = {
     "describe-images imageDigest": DIGEST,
     "describe-images imageManifestMediaType": DOCKER_MANIFEST,
     "batch-get-image images[0].imageManifest": json.dumps({"config": {"digest": f"sha256:{'e' * 64}"}}),
+    "s3api list-objects-v2": "None",
     "docker run": "what the image holds",
 }
+RECORDS = ("sbom.cdx.json", "licences.txt")
+RECORDS_STORED = {f"s3api list-objects-v2 {name}": f"images/{'d' * 64}/{name}" for name in RECORDS}
+"""What S3 answers once they are there."""
 MODEL_RESULT = {
     "preset": "embedded",
     "manifest_sha256": "b" * 64,
@@ -195,7 +199,8 @@ def build_image(
         "SOURCE_SHA256": source,
         **(variables or {}),
     }
-    answers = IMAGE_ANSWERS | {"get-download-url-for-layer": config.as_uri()} | answers
+    usual = IMAGE_ANSWERS | {"get-download-url-for-layer": config.as_uri()}
+    answers = answers | usual | answers  # what is given is also looked at first
     return codebuild.run("buildspec.yml", environment, answers, fail_at)
 
 
@@ -239,9 +244,7 @@ def test_what_the_image_holds_is_stored_under_its_digest(image_build: CodeBuild)
     outcome = build_image(image_build)
     uploads = [command for command in outcome.commands("aws") if command.startswith("s3 cp")]
     folder = f"s3://bucket/images/{'d' * 64}"
-    assert uploads == [
-        f"s3 cp --no-progress {name} {folder}/{name}" for name in ("sbom.cdx.json", "licences.txt")
-    ]
+    assert uploads == [f"s3 cp --no-progress {name} {folder}/{name}" for name in RECORDS]
     runs = [command for command in outcome.commands("docker") if command.startswith("run")]
     assert len(runs) == 2
     assert all("--network none" in command and f"{REPOSITORY}:{TAG}" in command for command in runs)
@@ -280,12 +283,29 @@ def test_a_base_in_a_registry_without_login_is_refused(image_build: CodeBuild) -
 
 
 def test_an_image_that_exists_is_neither_built_nor_pushed(image_build: CodeBuild) -> None:
-    outcome = build_image(image_build, **{"batch-get-image imageId": DIGEST})
+    outcome = build_image(image_build, **{"batch-get-image imageId": DIGEST}, **RECORDS_STORED)
     assert outcome.passed, outcome.output
     assert outcome.exported["IMAGE_URI"] == f"{REPOSITORY}@{DIGEST}"
     assert outcome.exported["IMAGE_REUSED"] == "yes"
     assert outcome.commands("docker") == []
-    assert not [command for command in outcome.commands("aws") if command.startswith("s3")]
+    assert not [command for command in outcome.commands("aws") if command.startswith("s3 ")]
+
+
+@in_both_shells
+@pytest.mark.parametrize("missing", [RECORDS, RECORDS[:1], RECORDS[1:]])
+def test_what_a_build_that_ended_after_its_push_did_not_store_is_stored_by_the_next(
+    image_build: CodeBuild, missing: tuple[str, ...]
+) -> None:
+    stored = {words: key for words, key in RECORDS_STORED.items() if not words.endswith(missing)}
+    outcome = build_image(image_build, **{"batch-get-image imageId": DIGEST}, **stored)
+    assert outcome.passed, outcome.output
+    uploads = [command for command in outcome.commands("aws") if command.startswith("s3 cp")]
+    assert [command.rpartition("/")[2] for command in uploads] == list(missing)
+    assert all(f"s3://bucket/images/{'d' * 64}/" in command for command in uploads)
+    login, *runs = [call["arguments"] for call in outcome.calls if call["program"] == "docker"]
+    assert (login[0], login[-1]) == ("login", REGISTRY)
+    assert [run[-1] for run in runs] == [f"/opt/semif/{name}" for name in missing]
+    assert outcome.exported["IMAGE_REUSED"] == "yes"
 
 
 @pytest.mark.parametrize("existing", ["None", DIGEST])
@@ -356,10 +376,24 @@ def test_every_failing_command_fails_the_image_build(image_build: CodeBuild) -> 
         *("python3", "sha256sum", "docker"),  # the base's pin, the lock's hash, the build
         *("aws", "aws", "grep"),  # what ECR says of it
         *("aws", "python3", "aws", "python3"),  # and what it says of itself
+        *("aws", "aws"),  # whether what is in it is stored
         *("docker", "aws", "docker", "aws"),  # what is in it
     ]
-    for position in range(len(calls)):
-        outcome = build_image(image_build, fail_at=position)
+    check_that_every_call_counts(image_build, len(calls))
+
+
+@in_both_shells
+def test_every_failing_command_fails_a_build_that_stores_what_another_did_not(image_build: CodeBuild) -> None:
+    image_build.count("grep", "python3")
+    exists = {"batch-get-image imageId": DIGEST}
+    calls = [call["program"] for call in build_image(image_build, **exists).calls]
+    assert calls[-8:] == ["aws", "aws", "aws", "docker", "docker", "aws", "docker", "aws"]
+    check_that_every_call_counts(image_build, len(calls), **exists)
+
+
+def check_that_every_call_counts(image_build: CodeBuild, number: int, **answers: str) -> None:
+    for position in range(number):
+        outcome = build_image(image_build, fail_at=position, **answers)
         assert not outcome.passed, f"call {position} failed and the build passed"
         assert len(outcome.calls) == position + 1, "commands ran after the failure"
         assert outcome.exported == {}

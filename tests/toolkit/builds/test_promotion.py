@@ -80,6 +80,26 @@ def test_the_same_image_and_archive_are_elsewhere_and_the_lock_says_where_they_w
     assert len(layers.served) == 3  # each layer once, though the manifest names one of them twice
 
 
+def test_what_of_an_image_is_not_stored_is_told(chain: SimpleNamespace, layers: Layers) -> None:
+    """Its licences here: `built_lock` stores the bill of materials alone."""
+    notes: list[str] = []
+    promote(chain.source, chain.target, on_note=notes.append)
+    (told,) = [note for note in notes if "licences" in note]
+    bucket = read_lock(chain.source.lock_path).model.bucket
+    key = f"images/{chain.digest.removeprefix('sha256:')}/licences.txt"
+    assert told == (
+        f"s3://{bucket}/{key} is not there, so it was not copied: "
+        "`semif build tried` stores it; promote again"
+    )
+    chain.source.aws.s3.put_object(Bucket=bucket, Key=key, Body=b"MIT")
+    notes.clear()
+    promote(chain.source, chain.target, on_note=notes.append)
+    promote(chain.source, chain.target, on_note=notes.append)
+    assert not [note for note in notes if "licences" in note or "sbom" in note]
+    copied = chain.target.aws.s3.get_object(Bucket=read_lock(chain.target.lock_path).model.bucket, Key=key)
+    assert copied["Body"].read() == b"MIT"
+
+
 def test_a_layer_goes_in_parts_of_the_size_that_ecr_asks_for(chain: SimpleNamespace, layers: Layers) -> None:
     """Of ten MiB, in moto as on AWS; moto refuses parts out of order and hashes what it got."""
     layer = b"0123456789abcdef" * (11 << 16)

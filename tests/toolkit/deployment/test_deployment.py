@@ -327,6 +327,38 @@ def test_other_types_of_a_scaled_endpoint_are_refused_with_the_steps(
         assert (target.root / "deployed").exists()
 
 
+QUEUE = {"OutputConfig": {"S3OutputPath": "s3://bucket/answers/"}}
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted"), [({}, {"AsyncInferenceConfig": QUEUE}), ({"AsyncInferenceConfig": QUEUE}, {})]
+)
+def test_another_mode_is_refused_with_the_ways_to_it(
+    account: Recorded, target: Target, running: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    tell_stack(account, NEW)
+    tell_endpoint(account, NEW, endpoint("InService", ProductionVariants=fleet(1, 1), **running))
+    tell_quota(account, 9)
+    template = configured("ml.c6i.large")
+    template["Resources"]["Config"]["Properties"] |= wanted
+    cdk(target, "touch deployed", template)
+    with pytest.raises(ProblemsError) as caught:
+        deploy_endpoint(target, lambda _: None)
+    (problem,) = caught.value.problems
+    before, after = ("realtime", "async") if wanted else ("async", "realtime")
+    assert problem.startswith(f"its mode changes from {before} to {after}, and SageMaker updates no endpoint")
+    assert "give the new one another name (endpoint_name in [endpoint] of environments/demo.toml)" in problem
+    assert problem.endswith("`semif deploy demo --recreate`")
+    assert not (target.root / "deployed").exists()
+
+    template["Resources"]["Config"]["Properties"] |= {"AsyncInferenceConfig": QUEUE} if running else {}
+    if wanted:
+        del template["Resources"]["Config"]["Properties"]["AsyncInferenceConfig"]
+    cdk(target, "touch deployed", template)
+    deploy_endpoint(target, lambda _: None)
+    assert (target.root / "deployed").exists()
+
+
 def test_made_anew_it_needs_no_quota_and_keeps_the_lock_before(account: Recorded, target: Target) -> None:
     name = "Semif-demo-Endpoint"
     stack = {"StackName": name, "StackId": "arn", "CreationTime": 0, "StackStatus": "UPDATE_COMPLETE"}
