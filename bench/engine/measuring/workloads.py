@@ -107,11 +107,12 @@ class Workloads:
         return Case(name, "state-first", (asked,), follow_up=follow_up)
 
     def all_distinct(self, number: int, count: int) -> Case:
-        """W3: another state and another question each time."""
-        requests = [
-            (_decision(index, row, self.state(f"{number}-distinct-{index}", 60)),)
-            for index, row in enumerate(islice(cycle(self._questions), count))
-        ]
+        """W3: another state and another question each time, of which no round before knows the words."""
+        requests = []
+        for index, row in enumerate(islice(cycle(self._questions), count)):
+            decision = _decision(index, row, self.state(f"{number}-distinct-{index}", 60))
+            decision["question"] = f"Case {number + 1}-{index + 1}. {row['question']}"
+            requests.append((decision,))
         return Case(distinct_name(count), "schema-first", tuple(requests))
 
     def short(self, mark: str, client: int, count: int) -> list[DecisionBody]:
