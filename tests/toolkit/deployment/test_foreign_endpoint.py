@@ -17,6 +17,7 @@ from semif.lock.lock_file import read_lock, write_lock
 from semif.target.endpoint_state import find_endpoint
 from semif.target.target import Target
 from tests.support.servers.recorded import Recorded, Reply
+from tests.support.servers.recorded_deletion import RecordedStack
 from tests.support.servers.recorded_deployment import (
     cdk,
     configured,
@@ -239,21 +240,7 @@ def test_what_was_deleted_by_hand_keeps_no_stack(
         LOST["config" if "config" in method else "model"](account)
     missing = ("ValidationException", "Could not find endpoint")
     account.tell(aws.sagemaker, "describe_endpoint", endpoint("InService"), missing)
-    states: list[Reply] = [{"Stacks": [STACK]}] * 2
-    failed: Reply = {"Stacks": [STACK | {"StackStatus": "DELETE_FAILED"}]}
-    account.tell(aws.cloudformation, "describe_stacks", *states, failed, GONE)
-    event = {
-        "EventId": "1",
-        "StackName": NAME,
-        "StackId": "arn",
-        "Timestamp": 0,
-        "LogicalResourceId": "Lost1A2B",
-        "ResourceType": resource_type,
-        "ResourceStatus": "DELETE_FAILED",
-        "ResourceStatusReason": "Could not find it",
-    }
-    account.tell(aws.cloudformation, "describe_stack_events", {"StackEvents": [event]})
-    account.tell(aws.cloudformation, "delete_stack", {})
+    RecordedStack(account, [("Lost1A2B", resource_type, "DELETE_FAILED", "Could not find it")])
     resource = {
         "LogicalResourceId": "Lost1A2B",
         "PhysicalResourceId": "arn:aws:sagemaker:eu-central-1:111122223333:model/lost",
